@@ -1,0 +1,41 @@
+// linear: up to four weight matrices applied to one input, with everything that is usually around
+// such a product folded in. One dispatch serves Q, K and V, or gate and up.
+//
+//   xn  = norm(x) over k, times norm_weight, plus norm_bias        (if norm)
+//   y_i = xn · W_i^T + bias_i                                       W_i is [n_i, k], row-major
+//   out_0 = act(y_0) * y_1 (+ residual)                             if gated (n_weights == 2)
+//   out_i = act(y_i) (+ residual, only when n_weights == 1)         otherwise
+//
+// Accumulates in f32. A row of the result depends on that row of x alone: not on m, on the tile, on
+// the number of threads (batch invariance; docs/decisions).
+//
+// Operands in order: x [m,k]; norm_weight [k] f32 (if norm); norm_bias [k] f32 (if has_norm_bias);
+// W_0..; bias_0.. [n_i] f32 (if has_bias); residual [m,n] of out's dtype (if has_residual); out_0.. (one if gated);
+// scratch (scratch_bytes, 64-byte aligned; always present, may be empty).
+#pragma once
+
+#include "kernel_abi/abi.h"
+
+namespace bessemer::abi {
+
+struct LinearParams {
+  int64_t m;  // rows of x (an extent)
+  int64_t k;
+  int64_t n[4];
+  uint32_t weight_dtype[4];  // bessemer::DType: f32 f16 bf16 or block-quantised
+  uint32_t x_dtype;          // f32 f16 bf16
+  uint32_t out_dtype;        // f32 f16 bf16
+  uint32_t n_weights;        // 1..4
+  uint32_t norm;             // Norm
+  uint32_t has_norm_bias;
+  uint32_t has_bias;
+  uint32_t activation;  // Activation
+  uint32_t gated;
+  uint32_t has_residual;
+  uint32_t int8_activations;  // 1: x is quantised dynamically to int8 per 32 elements (quantised weights only)
+  float norm_epsilon;
+  uint32_t reserved;
+};
+static_assert(sizeof(LinearParams) == 112);
+
+}  // namespace bessemer::abi
