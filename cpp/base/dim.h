@@ -35,8 +35,8 @@ class Dim {
     bool operator==(const Term&) const = default;
   };
 
-  Dim() = default;                // 0
-  Dim(int64_t constant);          // NOLINT: a size is a dim
+  Dim() = default;        // 0
+  Dim(int64_t constant);  // NOLINT: a size is a dim
   [[nodiscard]] static Dim extent(ExtentId id);
 
   // Canonical form: sorted by factors, no zero coefficient, so equality is structural.
@@ -77,7 +77,8 @@ class Dim {
 using Shape = std::vector<Dim>;
 
 [[nodiscard]] Dim num_elements(const Shape& shape);
-[[nodiscard]] std::string to_string(const Shape& shape, std::span<const Extent> extents);  // [a, 64]
+[[nodiscard]] std::string to_string(const Shape& shape,
+                                    std::span<const Extent> extents);  // [a, 64]
 [[nodiscard]] bool is_static(const Shape& shape);
 
 }  // namespace bessemer

@@ -48,7 +48,7 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
+  Result(T value) : v_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
   Result(Error error) : v_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   [[nodiscard]] bool ok() const { return v_.index() == 0; }
@@ -87,18 +87,18 @@ using Status = Result<void>;
 }  // namespace bessemer
 
 // Evaluates a Status or Result expression and returns its error from the enclosing function.
-#define BSM_TRY(expr)                                       \
-  do {                                                      \
-    if (auto bsm_r_ = (expr); !bsm_r_) {                    \
-      return std::move(bsm_r_).error();                     \
-    }                                                       \
+#define BSM_TRY(expr)                    \
+  do {                                   \
+    if (auto bsm_r_ = (expr); !bsm_r_) { \
+      return std::move(bsm_r_).error();  \
+    }                                    \
   } while (false)
 
 #define BSM_CONCAT_INNER(a, b) a##b
 #define BSM_CONCAT(a, b) BSM_CONCAT_INNER(a, b)
-#define BSM_ASSIGN_IMPL(tmp, lhs, expr)        \
-  auto tmp = (expr);                           \
-  if (!tmp) return std::move(tmp).error();     \
+#define BSM_ASSIGN_IMPL(tmp, lhs, expr)    \
+  auto tmp = (expr);                       \
+  if (!tmp) return std::move(tmp).error(); \
   lhs = std::move(*tmp)
 // BSM_ASSIGN(auto x, f()): binds the value of a Result, or returns its error.
 #define BSM_ASSIGN(lhs, expr) BSM_ASSIGN_IMPL(BSM_CONCAT(bsm_tmp_, __LINE__), lhs, expr)

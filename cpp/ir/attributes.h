@@ -38,7 +38,9 @@ class Attrs {
     return v == nullptr ? std::move(otherwise) : std::get<T>(*v);
   }
 
-  [[nodiscard]] const std::vector<std::pair<std::string, AttrValue>>& all() const { return values_; }
+  [[nodiscard]] const std::vector<std::pair<std::string, AttrValue>>& all() const {
+    return values_;
+  }
   bool operator==(const Attrs&) const = default;
 
  private:

@@ -81,7 +81,8 @@ const Value* Graph::find_leaf(Op kind, const std::string& name) const {
 
 Status Graph::add_output(const std::string& name, Value value) {
   if (value.node >= nodes_.size() || value.result >= nodes_[value.node].results.size()) {
-    return Error{ErrorKind::kInvalidArgument, "output `" + name + "` is not a value of this graph", {}};
+    return Error{
+        ErrorKind::kInvalidArgument, "output `" + name + "` is not a value of this graph", {}};
   }
   if (name.empty()) return Error{ErrorKind::kName, "output without a name", {}};
   for (const NamedValue& o : outputs_) {

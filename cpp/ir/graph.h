@@ -35,9 +35,7 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 struct ValueHash {
-  size_t operator()(const Value& v) const {
-    return (static_cast<size_t>(v.node) << 4) ^ v.result;
-  }
+  size_t operator()(const Value& v) const { return (static_cast<size_t>(v.node) << 4) ^ v.result; }
 };
 
 using ConstantData = std::shared_ptr<const std::vector<std::byte>>;

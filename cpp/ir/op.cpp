@@ -10,9 +10,18 @@ namespace {
 constexpr bool defined(std::string_view expr) { return expr != "BSM_NONE"; }
 
 // Two steps, so that the expressions are stringified as written.
-#define BSM_ELEMENTWISE(arity, name, rule, fe, ie, doc, example)                        \
-  {#name, OpClass::kElementwise, TypeRule::rule, arity, arity, defined(#fe), defined(#ie), #fe, \
-   #ie,   doc,                   example},
+#define BSM_ELEMENTWISE(arity, name, rule, fe, ie, doc, example) \
+  {#name,                                                        \
+   OpClass::kElementwise,                                        \
+   TypeRule::rule,                                               \
+   arity,                                                        \
+   arity,                                                        \
+   defined(#fe),                                                 \
+   defined(#ie),                                                 \
+   #fe,                                                          \
+   #ie,                                                          \
+   doc,                                                          \
+   example},
 
 constexpr OpInfo kInfos[] = {
 #define BSM_UNARY(name, rule, fe, ie, doc, example) \

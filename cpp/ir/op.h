@@ -34,7 +34,7 @@ enum class TypeRule : uint8_t {
 struct OpInfo {
   std::string_view name;
   OpClass op_class;
-  TypeRule rule;                // elementwise only
+  TypeRule rule;  // elementwise only
   int min_operands;
   int max_operands;             // -1: any number
   bool has_float_expr;          // elementwise only

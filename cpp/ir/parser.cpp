@@ -155,7 +155,8 @@ class Parser {
     while (true) {
       skip();
       const size_t start = at_;
-      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ']' && text_[at_] != '\n') ++at_;
+      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != ']' && text_[at_] != '\n')
+        ++at_;
       auto dim = Dim::parse(text_.substr(start, at_ - start), graph.extents());
       if (!dim) return at_line(std::move(dim).error());
       dims.push_back(std::move(*dim));
@@ -174,8 +175,8 @@ class Parser {
   Result<AttrValue> number() {
     skip();
     const size_t start = at_;
-    while (at_ < text_.size() && (word_char(text_[at_]) || text_[at_] == '.' || text_[at_] == '+' ||
-                                  text_[at_] == '-')) {
+    while (at_ < text_.size() &&
+           (word_char(text_[at_]) || text_[at_] == '.' || text_[at_] == '+' || text_[at_] == '-')) {
       ++at_;
     }
     const std::string_view token = text_.substr(start, at_ - start);

@@ -16,7 +16,8 @@ Status verify_node(const Graph& graph, size_t id) {
   const OpInfo& op = info(node.op);
   const auto operands = static_cast<int>(node.operands.size());
   if (operands < op.min_operands || (op.max_operands >= 0 && operands > op.max_operands)) {
-    return fault(id, "`" + std::string(op.name) + "` with " + std::to_string(operands) + " operands");
+    return fault(id,
+                 "`" + std::string(op.name) + "` with " + std::to_string(operands) + " operands");
   }
   for (const Value& v : node.operands) {
     if (v.node >= id) return fault(id, "operand is not older than its user");

@@ -137,15 +137,23 @@ class Lowering {
   void append(const Node& node, Thunk thunk);
   [[nodiscard]] uint32_t new_buffer(Space space, uint32_t index, const Dim& bytes,
                                     std::string label);
-  void lower_leaf(uint32_t id);
+  void make_leaf_buffers();
+  void find_last_readers();
+  void find_versions();
+  [[nodiscard]] Status finish_outputs_and_updates();
 
   const Graph& graph_;
   const Target& target_;
   ExtentValues maxima_;
   LoweredGraph out_;
-  std::vector<std::vector<Tensor>> tensors_;           // by node, result
-  std::vector<uint32_t> last_reader_;                  // by node: the last node that reads it
-  std::unordered_map<Value, uint32_t, ValueHash> output_of_;  // a value's own output buffer
+  std::vector<std::vector<Tensor>> tensors_;  // by node, result
+  // By node, result: the last node that reads it, itself or through a view; nodes().size() when an
+  // output or an update does.
+  std::vector<std::vector<uint32_t>> last_reader_;
+  std::unordered_map<Value, uint32_t, ValueHash> output_of_;   // a value's own output buffer
+  std::unordered_map<Value, uint32_t, ValueHash> version_of_;  // a state's versions: its buffer
+  std::vector<uint32_t> state_buffers_;                        // by state index
+  std::vector<uint32_t> output_buffers_;                       // by output index
   uint32_t current_ = 0;
 };
 

@@ -60,9 +60,9 @@ struct Thunk {
   std::vector<Patch> patches;
   std::vector<InPlace> in_place;
   Launch launch;
-  Dim flops;           // floating-point operations of one call
-  std::string label;   // for people: "L3.qkv" or the op's name
-  uint32_t node = 0;   // the graph node it came from
+  Dim flops;          // floating-point operations of one call
+  std::string label;  // for people: "L3.qkv" or the op's name
+  uint32_t node = 0;  // the graph node it came from
 };
 
 // Bytes read and written by one call at the given extents.
