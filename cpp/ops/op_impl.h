@@ -54,6 +54,10 @@ struct OpImpl {
 // verify_structure, and every type inferred again and compared. kInternal on a fault.
 [[nodiscard]] Status verify(const Graph& graph);
 
+// The result dtype of an elementwise op over operands of these dtypes, already promoted. kDtype if
+// the op's rule does not accept them.
+[[nodiscard]] Result<DType> elementwise_dtype(Op op, std::span<const DType> operands);
+
 // Shared by infer functions.
 [[nodiscard]] Result<Shape> broadcast_shapes(std::span<const Shape> shapes,
                                              std::span<const Extent> extents);

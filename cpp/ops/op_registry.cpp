@@ -47,51 +47,15 @@ Status check_attrs(Op op, const OpImpl& impl, const Attrs& attrs, std::span<cons
 
 // The types of an elementwise op, operands already promoted to one dtype.
 Result<std::vector<Type>> infer_elementwise(const InferInput& in) {
-  const OpInfo& op = info(in.op);
   std::vector<Shape> shapes;
+  std::vector<DType> dtypes;
   for (const Type& t : in.operands) {
-    if (is_quantised(t.dtype)) {
-      return dtype_error(
-          "elementwise ops do not read block-quantised values; use embedding or matmul");
-    }
-    if (t.dtype == DType::kF64) return dtype_error("f64 is for storage and cast only");
     shapes.push_back(t.shape);
+    dtypes.push_back(t.dtype);
   }
-  const size_t first_data = op.rule == TypeRule::kSelect ? 1 : 0;
-  const DType dtype = in.operands[first_data].dtype;
-  for (size_t i = first_data + 1; i < in.operands.size(); ++i) {
-    if (in.operands[i].dtype != dtype) return dtype_error("operands differ in dtype");
-  }
-  const bool is_bool = dtype == DType::kBool;
-  DType result = dtype;
-  switch (op.rule) {
-    case TypeRule::kFloat:
-      if (!is_float(dtype)) return dtype_error("needs a float dtype; cast first");
-      break;
-    case TypeRule::kNumeric:
-      if (is_bool) return dtype_error("needs a numeric dtype, got bool; cast first");
-      break;
-    case TypeRule::kBits:
-      if (is_float(dtype)) return dtype_error("needs an integer or bool dtype");
-      break;
-    case TypeRule::kLogical:
-      if (!is_bool) return dtype_error("needs bool; compare first");
-      break;
-    case TypeRule::kTest:
-      if (!is_float(dtype)) return dtype_error("needs a float dtype");
-      result = DType::kBool;
-      break;
-    case TypeRule::kCompare:
-      result = DType::kBool;
-      break;
-    case TypeRule::kSelect:
-      if (in.operands[0].dtype != DType::kBool) return dtype_error("the condition must be bool");
-      break;
-    case TypeRule::kNone:
-      return Error{ErrorKind::kInternal, "elementwise op without a type rule", {}};
-  }
+  BSM_ASSIGN(const DType dtype, elementwise_dtype(in.op, dtypes));
   BSM_ASSIGN(Shape shape, broadcast_shapes(shapes, in.extents));
-  return std::vector<Type>{{result, std::move(shape)}};
+  return std::vector<Type>{{dtype, std::move(shape)}};
 }
 
 Result<std::vector<Type>> infer(const InferInput& in) {
@@ -157,6 +121,48 @@ const OpImpl* find_impl(Op op) {
 
 Error shape_error(std::string message) { return {ErrorKind::kShape, std::move(message), {}}; }
 Error dtype_error(std::string message) { return {ErrorKind::kDtype, std::move(message), {}}; }
+
+Result<DType> elementwise_dtype(Op which, std::span<const DType> operands) {
+  const OpInfo& op = info(which);
+  for (const DType d : operands) {
+    if (is_quantised(d)) {
+      return dtype_error(
+          "elementwise ops do not read block-quantised values; use embedding or matmul");
+    }
+    if (d == DType::kF64) return dtype_error("f64 is for storage and cast only");
+  }
+  const size_t first_data = op.rule == TypeRule::kSelect ? 1 : 0;
+  const DType dtype = operands[first_data];
+  for (size_t i = first_data + 1; i < operands.size(); ++i) {
+    if (operands[i] != dtype) return dtype_error("operands differ in dtype");
+  }
+  const bool is_bool = dtype == DType::kBool;
+  switch (op.rule) {
+    case TypeRule::kFloat:
+      if (!is_float(dtype)) return dtype_error("needs a float dtype; cast first");
+      return dtype;
+    case TypeRule::kNumeric:
+      if (is_bool) return dtype_error("needs a numeric dtype, got bool; cast first");
+      return dtype;
+    case TypeRule::kBits:
+      if (is_float(dtype)) return dtype_error("needs an integer or bool dtype");
+      return dtype;
+    case TypeRule::kLogical:
+      if (!is_bool) return dtype_error("needs bool; compare first");
+      return dtype;
+    case TypeRule::kTest:
+      if (!is_float(dtype)) return dtype_error("needs a float dtype");
+      return DType::kBool;
+    case TypeRule::kCompare:
+      return DType::kBool;
+    case TypeRule::kSelect:
+      if (operands[0] != DType::kBool) return dtype_error("the condition must be bool");
+      return dtype;
+    case TypeRule::kNone:
+      break;
+  }
+  return Error{ErrorKind::kInternal, "elementwise op without a type rule", {}};
+}
 
 Result<Value> add_node(Graph& graph, Op op, std::vector<Value> operands, Attrs attrs,
                        std::string where) {
