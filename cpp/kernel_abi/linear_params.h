@@ -9,12 +9,19 @@
 // Accumulates in f32. A row of the result depends on that row of x alone: not on m, on the tile, on
 // the number of threads (batch invariance; docs/decisions).
 //
+// int8_activations applies to block-quantised weights; dense ones beside them use f32. A row of x that
+// is not finite then gives NaN in the whole row of the result (in f32 mode NaN and infinity take
+// part in the arithmetic as they are). Blocks of x below 2^-119 in magnitude count as zero.
+//
 // Operands in order: x [m,k]; norm_weight [k] f32 (if norm); norm_bias [k] f32 (if has_norm_bias);
 // W_0..; bias_0.. [n_i] f32 (if has_bias); residual [m,n] of out's dtype (if has_residual); out_0.. (one if gated);
 // scratch (scratch_bytes, 64-byte aligned; always present, may be empty).
 #pragma once
 
 #include "kernel_abi/abi.h"
+#ifndef __METAL_VERSION__
+#include "base/dtype.h"
+#endif
 
 namespace bessemer::abi {
 
@@ -37,5 +44,27 @@ struct LinearParams {
   uint32_t reserved;
 };
 static_assert(sizeof(LinearParams) == 112);
+
+#ifndef __METAL_VERSION__
+// The CPU kernel's scratch, which holds normalised or quantised rows of x: so many bytes for each
+// row, whatever the number of threads. A function of everything but m and n.
+[[nodiscard]] inline int64_t linear_scratch_row_bytes(const LinearParams& p) {
+  bool as_int8 = false;
+  bool as_f32 = true;
+  for (uint32_t i = 0; i < p.n_weights; ++i) {
+    const bool int8 = p.int8_activations && is_quantised(static_cast<DType>(p.weight_dtype[i]));
+    (int8 ? as_int8 : as_f32) = true;
+  }
+  const bool in_place = p.norm == kNormNone && static_cast<DType>(p.x_dtype) == DType::kF32;
+  int64_t bytes = 0;
+  // Per 128 elements: 128 x i8, 4 scales, 4 scaled sums, 8 sums of 16.
+  if (as_int8) bytes += (p.k + 127) / 128 * 192;
+  if (as_f32 && !in_place) bytes += (p.k + 15) / 16 * 64;
+  return bytes;
+}
+[[nodiscard]] inline int64_t linear_scratch_bytes(const LinearParams& p) {
+  return p.m * linear_scratch_row_bytes(p);
+}
+#endif
 
 }  // namespace bessemer::abi

@@ -20,10 +20,10 @@ enum class Isa : uint8_t { kGeneric, kAvx2, kAvx512, kAvx512Vnni, kNeon };
 [[nodiscard]] bool isa_available(Isa isa);
 
 struct KernelCall {
-  const void* params;           // a kernel_abi struct
-  std::byte* const* operands;   // in the order that the kernel's params struct documents
+  const void* params;          // a kernel_abi struct
+  std::byte* const* operands;  // in the order that the kernel's params struct documents
   ThreadPool& pool;
-  int threads;                  // workers this call may use, <= pool.size()
+  int threads;  // workers this call may use, <= pool.size()
   Isa isa;
 };
 

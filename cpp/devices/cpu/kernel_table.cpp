@@ -1,0 +1,26 @@
+#include "devices/cpu/kernels.h"
+
+namespace bessemer::cpu {
+namespace {
+
+struct Entry {
+  std::string_view name;
+  KernelFn function;
+};
+
+// One line a kernel, in alphabetical order.
+constexpr Entry kTable[] = {
+    {"linear", linear},
+};
+
+}  // namespace
+
+KernelFn find_kernel(std::string_view name) {
+  name = name.substr(0, name.find("__"));
+  for (const Entry& entry : kTable) {
+    if (entry.name == name) return entry.function;
+  }
+  return nullptr;
+}
+
+}  // namespace bessemer::cpu

@@ -1,0 +1,16 @@
+#if defined(__x86_64__)
+#include "devices/cpu/simd/vec_avx512.h"
+
+// After the vector layer:
+#include "devices/cpu/matrix_bodies.inl"
+
+namespace bessemer::cpu {
+
+const MatrixIsa& matrix_avx512vnni() {
+  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row, quantize_row<kWidth / 4>,
+                                       f32_tile,   f32_tile, finish_row};
+  return kTable;
+}
+
+}  // namespace bessemer::cpu
+#endif

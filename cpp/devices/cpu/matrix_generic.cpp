@@ -1,0 +1,14 @@
+#include "devices/cpu/simd/vec_generic.h"
+
+// After the vector layer:
+#include "devices/cpu/matrix_bodies.inl"
+
+namespace bessemer::cpu {
+
+const MatrixIsa& matrix_generic() {
+  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row, quantize_row<kWidth / 4>,
+                                       f32_tile,   f32_tile, finish_row};
+  return kTable;
+}
+
+}  // namespace bessemer::cpu
