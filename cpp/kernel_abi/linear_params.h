@@ -50,15 +50,15 @@ static_assert(sizeof(LinearParams) == 112);
 // row, whatever the number of threads. A function of everything but m and n.
 [[nodiscard]] inline int64_t linear_scratch_row_bytes(const LinearParams& p) {
   bool as_int8 = false;
-  bool as_f32 = true;
+  bool as_f32 = false;
   for (uint32_t i = 0; i < p.n_weights; ++i) {
     const bool int8 = p.int8_activations && is_quantised(static_cast<DType>(p.weight_dtype[i]));
     (int8 ? as_int8 : as_f32) = true;
   }
   const bool in_place = p.norm == kNormNone && static_cast<DType>(p.x_dtype) == DType::kF32;
   int64_t bytes = 0;
-  // Per 128 elements: 128 x i8, 4 scales, 4 scaled sums, 8 sums of 16.
-  if (as_int8) bytes += (p.k + 127) / 128 * 192;
+  // Per 128 elements: 128 x i8, 4 scales, 4 scaled sums, 4 sums, 8 sums of halves.
+  if (as_int8) bytes += ((p.k + 127) / 128 * 208 + 63) / 64 * 64;
   if (as_f32 && !in_place) bytes += (p.k + 15) / 16 * 64;
   return bytes;
 }

@@ -179,7 +179,7 @@ void linear(const KernelCall& call) {
   for (int i = 0; i < count; ++i) {
     Weight& w = job.weights[i];
     w.dtype = static_cast<DType>(p.weight_dtype[i]);
-    w.int8 = false;  // TODO(linear): int8 tiles; f32 is the more exact answer until then
+    w.int8 = p.int8_activations && is_quantised(w.dtype);
     w.n = p.n[i];
     w.row_bytes = bytes_of(w.dtype, p.k);
     w.data = *operand++;

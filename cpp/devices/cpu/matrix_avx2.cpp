@@ -1,5 +1,5 @@
 #if defined(__x86_64__)
-#include "devices/cpu/simd/vec_avx2.h"
+#include "devices/cpu/simd/bytes_avx2.h"
 
 // After the vector layer:
 #include "devices/cpu/matrix_bodies.inl"
@@ -7,8 +7,8 @@
 namespace bessemer::cpu {
 
 const MatrixIsa& matrix_avx2() {
-  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row, quantize_row<kWidth / 4>,
-                                       f32_tile,   f32_tile, finish_row};
+  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row,  quantize_row<kWidth / 4>,
+                                       f32_tile,   int8_tile, finish_row};
   return kTable;
 }
 

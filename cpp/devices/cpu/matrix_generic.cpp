@@ -1,4 +1,4 @@
-#include "devices/cpu/simd/vec_generic.h"
+#include "devices/cpu/simd/bytes_generic.h"
 
 // After the vector layer:
 #include "devices/cpu/matrix_bodies.inl"
@@ -6,8 +6,8 @@
 namespace bessemer::cpu {
 
 const MatrixIsa& matrix_generic() {
-  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row, quantize_row<kWidth / 4>,
-                                       f32_tile,   f32_tile, finish_row};
+  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row,  quantize_row<kWidth / 4>,
+                                       f32_tile,   int8_tile, finish_row};
   return kTable;
 }
 

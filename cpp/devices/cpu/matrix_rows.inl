@@ -113,8 +113,9 @@ inline void quantize_block(const F* values, int64_t block, int lanes, const Int8
   }
   out.scale[block] = scale;
   out.scaled_sum[block] = scale * static_cast<float>(sums[0] + sums[1]);
-  out.sum16[2 * block] = sums[0];
-  out.sum16[2 * block + 1] = sums[1];
+  out.minus_sum[block] = -(sums[0] + sums[1]);
+  out.minus_half[0][block] = -sums[0];
+  out.minus_half[1][block] = -sums[1];
 }
 
 template <int kLanes>

@@ -41,7 +41,7 @@ TEST(Linear, every_weight_type_variant_mode_and_size_gives_the_reference_answer)
     if (!is_quantised(dtype)) ks = {1, 37, 1029};
     for (const int64_t k : ks) {
       for (const int64_t m : {1, 2, 3, 4, 5, 8, 17, 64}) {
-        for (const bool int8 : {false}) {
+        for (const bool int8 : {false, true}) {
           LinearCase c;
           c.weights = {dtype};
           c.k = k;
@@ -70,7 +70,7 @@ TEST(Linear, everything_around_the_product_is_folded_in) {
     c.activation = static_cast<abi::Activation>(random() % 7);
     c.x_dtype = floats[random() % 3];
     c.out_dtype = floats[random() % 3];
-
+    c.int8 = random() % 2 == 0;
     c.k = 256 * (1 + random() % 2);
     c.seed = random();
     const size_t weights = 1 + random() % 4;
@@ -92,7 +92,7 @@ TEST(Linear, everything_around_the_product_is_folded_in) {
 
 TEST(Linear, empty_sizes_are_no_work_and_an_empty_sum_is_the_bias) {
   for (const cpu::Isa isa : available_isas()) {
-    for (const bool int8 : {false}) {
+    for (const bool int8 : {false, true}) {
       LinearCase c;
       c.int8 = int8;
       c.bias = true;
@@ -123,7 +123,7 @@ std::vector<uint8_t> row_bits(const LinearCase& c, const std::vector<std::vector
 
 TEST(Linear, a_row_has_the_same_bits_in_every_batch) {
   for (const DType dtype : kWeightTypes) {
-    for (const bool int8 : {false}) {
+    for (const bool int8 : {false, true}) {
       for (const cpu::Isa isa : available_isas()) {
         LinearCase all;
         all.m = 150;
@@ -164,7 +164,7 @@ TEST(Linear, the_number_of_threads_does_not_change_a_bit) {
       c.gated = true;
       c.activation = abi::kActGeluTanh;
       c.norm = abi::kNormLayer;
-      for (const bool int8 : {false}) {
+      for (const bool int8 : {false, true}) {
         c.int8 = int8;
         c.fill();
         const auto one = c.run(isa, pool(), 1);
@@ -180,7 +180,7 @@ TEST(Linear, values_that_are_not_finite_reach_their_row_and_no_other) {
   for (const double bad : {std::nan(""), static_cast<double>(INFINITY)}) {
     for (const DType dtype : kWeightTypes) {
       for (const int64_t m : {3, 9}) {
-        for (const bool int8 : {false}) {
+        for (const bool int8 : {false, true}) {
           for (const cpu::Isa isa : available_isas()) {
             LinearCase c;
             c.m = m;
@@ -214,6 +214,7 @@ TEST(Linear, tiny_and_huge_rows_do_not_break_the_quantisation) {
   for (const cpu::Isa isa : available_isas()) {
     for (const double size : {0.0, 1e-45, 1e-38, 1e-30, 1e30}) {
       LinearCase c;
+      c.int8 = true;
       c.weights = {DType::kQ8_0};
       c.m = 2;
       c.fill();
