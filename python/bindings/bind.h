@@ -11,6 +11,7 @@ namespace bessemer::python {
 void bind_errors(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
 void bind_executable(pybind11::module_& m);
+void bind_gguf(pybind11::module_& m);
 
 // Raises the bessemer.errors class of the kind, with .kind and .notes. Needs the GIL.
 [[noreturn]] void raise(const Error& error);

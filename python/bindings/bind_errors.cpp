@@ -1,4 +1,6 @@
 // The only place that raises: errors of the core become bessemer.errors classes.
+#include <pybind11/stl.h>
+
 #include "bind.h"
 
 namespace py = pybind11;

@@ -11,4 +11,5 @@ PYBIND11_MODULE(_core, m) {
   bessemer::python::bind_errors(m);
   bessemer::python::bind_graph(m);
   bessemer::python::bind_executable(m);
+  bessemer::python::bind_gguf(m);
 }
