@@ -13,10 +13,10 @@ def attention(
     q: Array,
     k: Array,
     v: Array,
-    q_seq: Array,
-    q_pos: Array,
-    k_seq: Array,
-    k_pos: Array,
+    seq: Array,
+    pos: Array,
+    key_seq: Array,
+    key_pos: Array,
     *,
     scale: float,
     causal: bool = True,
@@ -29,8 +29,8 @@ def attention(
 
     q [tokens, heads, head_dim]; k [keys, kv_heads, head_dim]; v [keys, kv_heads, v_head_dim]; head
     h reads kv head ``h // (heads / kv_heads)``. Token t may attend to key j of the same sequence
-    (``k_seq[j] == q_seq[t]``) if, where `causal`, ``k_pos[j] <= q_pos[t]``; and where
-    ``window > 0``, ``k_pos[j] > q_pos[t] - window`` (not causal: ``|q_pos[t] - k_pos[j]| <
+    (``key_seq[j] == seq[t]``) if, where `causal`, ``key_pos[j] <= pos[t]``; and where
+    ``window > 0``, ``key_pos[j] > pos[t] - window`` (not causal: ``|pos[t] - key_pos[j]| <
     window``); and ``mask[t, j]`` where there is a mask, bool [tokens, keys].
 
     The score is ``scale * q.k``, then ``softcap * tanh(score / softcap)`` if softcap > 0, plus
@@ -39,8 +39,8 @@ def attention(
     """
     return _attend(
         q,
-        lambda t: (k, v, k_pos, k_seq == q_seq[t]),
-        q_pos,
+        lambda t: (k, v, key_pos, key_seq == seq[t]),
+        pos,
         v.shape[-1],
         scale=scale,
         causal=causal,
@@ -55,8 +55,8 @@ def attention_stateful(
     q: Array,
     k_state: Array,
     v_state: Array,
-    q_seq: Array,
-    q_pos: Array,
+    seq: Array,
+    pos: Array,
     *,
     scale: float,
     causal: bool = True,
@@ -68,15 +68,15 @@ def attention_stateful(
     """Attention over KV states: [tokens, heads, v_head_dim].
 
     k_state [sequences, context, kv_heads, head_dim], v_state [..., v_head_dim]: row j of sequence s
-    is the key at position j, and token t reads those of ``q_seq[t]``. `mask` is [tokens, context]
+    is the key at position j, and token t reads those of ``seq[t]``. `mask` is [tokens, context]
     and `bias` [1 or heads, tokens, context]. All else as `attention`.
     """
     rows = np.arange(k_state.shape[1])
     every = np.ones(k_state.shape[1], dtype=bool)
     return _attend(
         q,
-        lambda t: (k_state[q_seq[t]], v_state[q_seq[t]], rows, every),
-        q_pos,
+        lambda t: (k_state[seq[t]], v_state[seq[t]], rows, every),
+        pos,
         v_state.shape[-1],
         scale=scale,
         causal=causal,
@@ -90,7 +90,7 @@ def attention_stateful(
 def _attend(
     q: Array,
     keys_of: Callable[[int], tuple[Array, Array, Array, Array]],
-    q_pos: Array,
+    pos: Array,
     v_head_dim: int,
     *,
     scale: float,
@@ -104,8 +104,8 @@ def _attend(
     tokens, heads, _ = q.shape
     out = np.zeros((tokens, heads, v_head_dim))
     for t in range(tokens):
-        keys, values, k_pos, allowed = keys_of(t)
-        distance = int(q_pos[t]) - k_pos.astype(np.int64)
+        keys, values, key_pos, allowed = keys_of(t)
+        distance = int(pos[t]) - key_pos.astype(np.int64)
         if causal:
             allowed = allowed & (distance >= 0)
         if window > 0:

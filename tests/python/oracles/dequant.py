@@ -44,7 +44,8 @@ def _nibbles(qs: U8) -> U8:
 
 def _fifth_bits(qh: U8) -> U8:
     """(blocks, 4) bytes, a little-endian u32 -> (blocks, 32) values 0 or 16."""
-    return np.unpackbits(qh, axis=-1, bitorder="little") << np.uint8(4)
+    result: U8 = np.unpackbits(qh, axis=-1, bitorder="little") << np.uint8(4)
+    return result
 
 
 def _decode_f32(b: U8) -> F32:
@@ -57,11 +58,13 @@ def _decode_f16(b: U8) -> F32:
 
 def _decode_bf16(b: U8) -> F32:
     half = np.ascontiguousarray(b).view(np.dtype("<u2")).astype(np.uint32)
-    return (half << np.uint32(16)).view(np.float32)
+    result: F32 = (half << np.uint32(16)).view(np.float32)
+    return result
 
 
 def _decode_q4_0(b: U8) -> F32:
-    return _f16(b[:, 0:2]) * (_nibbles(b[:, 2:18]).astype(np.float32) - np.float32(8))
+    result: F32 = _f16(b[:, 0:2]) * (_nibbles(b[:, 2:18]).astype(np.float32) - np.float32(8))
+    return result
 
 
 def _decode_q4_1(b: U8) -> F32:
@@ -70,7 +73,8 @@ def _decode_q4_1(b: U8) -> F32:
 
 def _decode_q5_0(b: U8) -> F32:
     q = _nibbles(b[:, 6:22]) | _fifth_bits(b[:, 2:6])
-    return _f16(b[:, 0:2]) * (q.astype(np.float32) - np.float32(16))
+    result: F32 = _f16(b[:, 0:2]) * (q.astype(np.float32) - np.float32(16))
+    return result
 
 
 def _decode_q5_1(b: U8) -> F32:
@@ -180,7 +184,8 @@ def random_blocks(name: str, count: int, rng: np.random.Generator) -> U8:
         if name == "F16":
             return values.astype(np.float16).view(np.uint8).reshape(count, 2)
         if name == "BF16":
-            return values.view(np.uint8).reshape(count, 4)[:, 2:4].copy()
+            result: U8 = values.view(np.uint8).reshape(count, 4)[:, 2:4].copy()
+            return result
         return values.view(np.uint8).reshape(count, 4)
     blocks = rng.integers(0, 256, (count, fmt.block_bytes), dtype=np.uint8)
     halves = {"Q4_1": 2, "Q5_1": 2, "Q4_K": 2, "Q5_K": 2}.get(name, 1)

@@ -210,7 +210,7 @@ class LlmOracle:
         angle = positions[:, None] * base ** (-np.arange(half) / half)
         cos = np.cos(angle).astype(self.dtype)[:, None, :]
         sin = np.sin(angle).astype(self.dtype)[:, None, :]
-        out = x.copy()
+        out: Array = x.copy()
         if self.interleaved:
             first, second = slice(0, self.rotated, 2), slice(1, self.rotated, 2)
         else:

@@ -129,7 +129,10 @@ class LlamaCpp:
         if status != 0:
             raise RuntimeError(f"llama_decode failed with {status}")
         found = self._api.llama_get_logits(self._context)
-        return np.ctypeslib.as_array(found, shape=(len(ids), self.vocab)).copy()
+        result: NDArray[np.float32] = np.ctypeslib.as_array(
+            found, shape=(len(ids), self.vocab)
+        ).copy()
+        return result
 
 
 def make(name: str) -> dict[str, Any]:

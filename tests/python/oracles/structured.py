@@ -231,7 +231,7 @@ def group_norm(
 def rope(
     x: Array,
     positions: Array,
-    frequency_factors: Array | None = None,
+    factors: Array | None = None,
     *,
     base: float = 10_000.0,
     n_rot: int | None = None,
@@ -241,15 +241,15 @@ def rope(
     """Rotary position embedding (Su et al. 2021) of x [tokens, heads, head_dim].
 
     Of the first `n_rot` elements of a head (all by default), pair i turns by ``positions[token] *
-    scale * base**(-2 i / n_rot) / frequency_factors[i]`` radians; the others stay. A pair is
+    scale * base**(-2 i / n_rot) / factors[i]`` radians; the others stay. A pair is
     elements ``2i, 2i+1`` if `interleaved`, else ``i, i + n_rot/2`` (the NeoX order).
     """
     n_rot = x.shape[-1] if n_rot is None else n_rot
-    out = _wide(x).copy()
+    out: Array = _wide(x).copy()
     for i in range(n_rot // 2):
         frequency = base ** (-2.0 * i / n_rot)
-        if frequency_factors is not None:
-            frequency /= float(frequency_factors[i])
+        if factors is not None:
+            frequency /= float(factors[i])
         angle = positions.astype(np.float64)[:, None] * scale * frequency
         first, second = (2 * i, 2 * i + 1) if interleaved else (i, i + n_rot // 2)
         a, b = _wide(x)[..., first], _wide(x)[..., second]
@@ -289,26 +289,26 @@ def scatter_rows(x: Array, rows: Array, seq: Array, pos: Array | None = None) ->
     The second form is the append to a KV state [sequences, context, ...]. Of rows with the same
     address the last one stays.
     """
-    out = x.copy()
+    out: Array = x.copy()
     for i in range(rows.shape[0]):
         out[int(seq[i]) if pos is None else (int(seq[i]), int(pos[i]))] = rows[i]
     return out
 
 
 def slice_(x: Array, start: Sequence[int], stop: Sequence[int], step: Sequence[int]) -> Array:
-    """``x[start:stop:step]`` by axis, one entry an axis; negative numbers count from the end.
+    """The elements ``range(start, stop, step)`` of each axis, one entry an axis.
 
-    With a negative step, a stop of ``-size - 1`` is before the first element.
+    Bounds do not count from the end: with a negative step, -1 is before the first element (as in
+    what Python's ``slice.indices`` gives).
     """
-    index = []
-    for axis, (a, b, s) in enumerate(zip(start, stop, step, strict=True)):
-        index.append(slice(a, None if s < 0 and b == -x.shape[axis] - 1 else b, s))
-    return x[tuple(index)].copy()
+    for axis, bounds in enumerate(zip(start, stop, step, strict=True)):
+        x = np.take(x, np.array(range(*bounds), dtype=np.int64), axis=axis)
+    return x
 
 
-def concat(arrays: Sequence[Array], axis: int = 0) -> Array:
+def concat(tensors: Sequence[Array], axis: int = 0) -> Array:
     """Joins along `axis`."""
-    return np.concatenate(arrays, axis=axis)
+    return np.concatenate(tensors, axis=axis)
 
 
 def split(x: Array, sizes: Sequence[int], axis: int = 0) -> list[Array]:
@@ -318,7 +318,8 @@ def split(x: Array, sizes: Sequence[int], axis: int = 0) -> list[Array]:
 
 def reshape(x: Array, shape: Sequence[int]) -> Array:
     """Row-major order; one -1 is inferred."""
-    return x.reshape(tuple(shape)).copy()
+    result: Array = x.reshape(tuple(shape)).copy()
+    return result
 
 
 def transpose(x: Array, axes: Sequence[int]) -> Array:
@@ -328,7 +329,8 @@ def transpose(x: Array, axes: Sequence[int]) -> Array:
 
 def expand(x: Array, shape: Sequence[int]) -> Array:
     """Broadcast to `shape`."""
-    return np.broadcast_to(x, tuple(shape)).copy()
+    result: Array = np.broadcast_to(x, tuple(shape)).copy()
+    return result
 
 
 def pad(x: Array, widths: Sequence[tuple[int, int]], value: float = 0.0) -> Array:
@@ -338,7 +340,8 @@ def pad(x: Array, widths: Sequence[tuple[int, int]], value: float = 0.0) -> Arra
 
 def reverse(x: Array, axis: Axes = None) -> Array:
     """The opposite order along `axis` (all by default)."""
-    return np.flip(x, _axes(axis, x.ndim)).copy()
+    result: Array = np.flip(x, _axes(axis, x.ndim)).copy()
+    return result
 
 
 def tile(x: Array, repeats: Sequence[int]) -> Array:
@@ -362,4 +365,5 @@ def iota(shape: Sequence[int], axis: int = 0, dtype: str = "i32") -> Array:
     column = [1] * len(shape)
     column[axis] = shape[axis]
     counts = rounded(np.arange(shape[axis]).reshape(column), dtype)
-    return np.broadcast_to(counts, shape).copy()
+    result: Array = np.broadcast_to(counts, shape).copy()
+    return result

@@ -49,7 +49,8 @@ def bf16_bits(x: Array) -> NDArray[np.uint16]:
     bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32).astype(np.uint64)
     rounded = (bits + np.uint64(0x7FFF) + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)
     quiet = (bits >> np.uint64(16)) | np.uint64(0x40)
-    return np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
+    result: NDArray[np.uint16] = np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
+    return result
 
 
 def bf16_values(bits: Array) -> NDArray[np.float32]:
