@@ -42,8 +42,8 @@ Dim Tensor::bytes() const {
   return whole ? blocks * Dim(d.block_bytes) : Dim(0);
 }
 
-Lowering::Lowering(const Graph& graph, const Target& target)
-    : graph_(graph), target_(target), maxima_(graph.extent_maxima()) {
+Lowering::Lowering(const Graph& graph, const Target& target, ExtentValues maxima)
+    : graph_(graph), target_(target), maxima_(std::move(maxima)) {
   tensors_.resize(graph.nodes().size());
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
     tensors_[i].resize(graph.nodes()[i].results.size());
@@ -251,8 +251,8 @@ Status Lowering::finish_outputs_and_updates() {
 }
 
 Result<LoweredGraph> Lowering::run() && {
-  for (const Extent& e : graph_.extents()) {
-    if (e.max < 1) return Error{ErrorKind::kInternal, "extent without a bound", {}};
+  if (maxima_.size() != graph_.extents().size()) {
+    return Error{ErrorKind::kInternal, "lowering needs a bound for each extent", {}};
   }
   make_leaf_buffers();
   for (const VirtualBuffer& b : out_.buffers) {
@@ -297,8 +297,8 @@ Result<LoweredGraph> Lowering::run() && {
   return std::move(out_);
 }
 
-Result<LoweredGraph> lower(const Graph& graph, const Target& target) {
-  return Lowering(graph, target).run();
+Result<LoweredGraph> lower(const Graph& graph, const Target& target, ExtentValues maxima) {
+  return Lowering(graph, target, std::move(maxima)).run();
 }
 
 }  // namespace bessemer::ops

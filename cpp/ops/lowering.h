@@ -85,7 +85,8 @@ class Params {
 
 class Lowering {
  public:
-  Lowering(const Graph& graph, const Target& target);
+  // maxima: the largest value of each extent that the result must serve, at most its bound.
+  Lowering(const Graph& graph, const Target& target, ExtentValues maxima);
 
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] const Target& target() const { return target_; }
@@ -157,8 +158,12 @@ class Lowering {
   uint32_t current_ = 0;
 };
 
-// Lowers `graph` (fused or not) for `target`.
-[[nodiscard]] Result<LoweredGraph> lower(const Graph& graph, const Target& target);
+// Lowers `graph` (fused or not) for `target`, for extents up to `maxima` (which choose kernels).
+[[nodiscard]] Result<LoweredGraph> lower(const Graph& graph, const Target& target,
+                                         ExtentValues maxima);
+[[nodiscard]] inline Result<LoweredGraph> lower(const Graph& graph, const Target& target) {
+  return lower(graph, target, graph.extent_maxima());
+}
 
 }  // namespace ops
 }  // namespace bessemer

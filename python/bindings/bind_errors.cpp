@@ -54,7 +54,8 @@ DType dtype_named(const std::string& name) {
 void bind_errors(py::module_& m) {
   // A hook for tests: every kind crosses the border as its own class.
   m.def(
-      "_raise", [](int kind, const std::string& message) {
+      "_raise",
+      [](int kind, const std::string& message) {
         raise({static_cast<ErrorKind>(kind), message, {"a note"}});
       },
       py::arg("kind"), py::arg("message"), "Raises the error of a kind (for tests).");

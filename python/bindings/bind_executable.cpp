@@ -51,10 +51,10 @@ const std::byte* raw(const py::array& array, int64_t bytes, const std::string& w
     raise({ErrorKind::kInvalidArgument, what + " must be C-contiguous", {}});
   }
   if (array.nbytes() != bytes) {
-    raise({ErrorKind::kShape,
-           what + " needs " + std::to_string(bytes) + " bytes, got " +
-               std::to_string(array.nbytes()),
-           {}});
+    raise(
+        {ErrorKind::kShape,
+         what + " needs " + std::to_string(bytes) + " bytes, got " + std::to_string(array.nbytes()),
+         {}});
   }
   return static_cast<const std::byte*>(array.data());
 }
@@ -112,8 +112,8 @@ py::list run(Executable& e, const std::vector<py::array>& inputs,
         inputs[i].itemsize() != info(port.type.dtype).block_bytes) {
       raise({ErrorKind::kInternal, "input `" + port.name + "` is not in its carrier form", {}});
     }
-    views.push_back({static_cast<const std::byte*>(inputs[i].data()), port.type.dtype,
-                     shape_of(inputs[i])});
+    views.push_back(
+        {static_cast<const std::byte*>(inputs[i].data()), port.type.dtype, shape_of(inputs[i])});
   }
   const ExtentValues extents = unwrap(e.session().resolve_extents(views, given));
   py::list results;
@@ -158,8 +158,7 @@ std::shared_ptr<const void> keep_alive(const py::object& object) {
           }};
 }
 
-py::dict thunk_dict(const Thunk& t, std::span<const Extent> extents,
-                    std::span<const int64_t> at) {
+py::dict thunk_dict(const Thunk& t, std::span<const Extent> extents, std::span<const int64_t> at) {
   py::dict d;
   d["kernel"] = t.kernel;
   d["label"] = t.label;
@@ -293,9 +292,8 @@ void bind_executable(py::module_& m) {
             for (const Port& p : e.program()->params()) {
               if (p.name != name) continue;
               py::array out(carrier(p.type.dtype),
-                            std::vector<py::ssize_t>{
-                                static_cast<py::ssize_t>(bytes_at(p.type, {}) /
-                                                         carrier(p.type.dtype).itemsize())});
+                            std::vector<py::ssize_t>{static_cast<py::ssize_t>(
+                                bytes_at(p.type, {}) / carrier(p.type.dtype).itemsize())});
               unwrap(e.weights()->read(name, static_cast<std::byte*>(out.mutable_data())));
               return out;
             }
@@ -326,23 +324,26 @@ void bind_executable(py::module_& m) {
                                            data.nbytes()));
           },
           py::arg("name"), py::arg("data"))
-      .def("fill_states",
-           [](Executable& e, uint8_t value) {
-             unwrap(e.session().fill_states(static_cast<std::byte>(value)));
-           },
-           py::arg("value"))
-      .def("poison_arena",
-           [](Executable& e, uint8_t value) {
-             unwrap(e.session().poison_arena(static_cast<std::byte>(value)));
-           },
-           py::arg("value"))
+      .def(
+          "fill_states",
+          [](Executable& e, uint8_t value) {
+            unwrap(e.session().fill_states(static_cast<std::byte>(value)));
+          },
+          py::arg("value"))
+      .def(
+          "poison_arena",
+          [](Executable& e, uint8_t value) {
+            unwrap(e.session().poison_arena(static_cast<std::byte>(value)));
+          },
+          py::arg("value"))
       .def("read_arena",
            [](Executable& e) {
              const std::vector<std::byte> bytes = unwrap(e.session().read_arena());
              return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
            })
-      .def("set_profiling", [](Executable& e, bool on) { unwrap(e.session().set_profiling(on)); },
-           py::arg("on"))
+      .def(
+          "set_profiling", [](Executable& e, bool on) { unwrap(e.session().set_profiling(on)); },
+          py::arg("on"))
       .def("times",
            [](Executable& e) {
              std::vector<std::vector<std::pair<double, int64_t>>> out;
@@ -388,9 +389,8 @@ void bind_executable(py::module_& m) {
                              [](const Executable& e) { return e.program()->compile_seconds(); })
       .def_property_readonly("device",
                              [](const Executable& e) { return e.program()->device()->name(); })
-      .def_property_readonly("target", [](const Executable& e) {
-        return e.program()->device()->target().name;
-      });
+      .def_property_readonly(
+          "target", [](const Executable& e) { return e.program()->device()->target().name; });
   m.def("device_names", device_names);
 }
 

@@ -25,7 +25,7 @@ Error attr_error(Op op, const std::string& name, const std::string& expected) {
           {}};
 }
 
-AttrValue to_attr(const PyGraph& g, Op op, const AttrSpec& spec, const py::handle& value) {
+AttrValue to_attr(const PyGraph& g, Op op, const ops::AttrSpec& spec, const py::handle& value) {
   struct Visitor {
     const PyGraph& g;
     Op op;
@@ -58,9 +58,7 @@ AttrValue to_attr(const PyGraph& g, Op op, const AttrSpec& spec, const py::handl
         raise(attr_error(op, name, "a list of ints"));
       }
     }
-    AttrValue operator()(DType) const {
-      return dtype_named(py::str(value).cast<std::string>());
-    }
+    AttrValue operator()(DType) const { return dtype_named(py::str(value).cast<std::string>()); }
     AttrValue operator()(const Shape&) const { return to_shape(g, value); }
   };
   return std::visit(Visitor{g, op, spec.name, value}, spec.example);
@@ -100,9 +98,8 @@ py::list add_op(PyGraph& g, const std::string& name,
     }
     converted.set(attr, to_attr(g, *op, *found, value));
   }
-  return value_handles(
-      g, unwrap(ops::add_node(*g.graph, *op, std::move(values), std::move(converted),
-                              std::move(where))));
+  return value_handles(g, unwrap(ops::add_node(*g.graph, *op, std::move(values),
+                                               std::move(converted), std::move(where))));
 }
 
 std::pair<uint32_t, uint32_t> add_leaf(PyGraph& g, const std::string& kind, std::string name,
@@ -117,8 +114,8 @@ std::pair<uint32_t, uint32_t> add_leaf(PyGraph& g, const std::string& kind, std:
 }
 
 std::pair<uint32_t, uint32_t> add_constant(PyGraph& g, const std::string& dtype,
-                                           const std::vector<int64_t>& shape,
-                                           const py::bytes& data, std::string where) {
+                                           const std::vector<int64_t>& shape, const py::bytes& data,
+                                           std::string where) {
   const std::string_view view = data;
   std::vector<std::byte> bytes(view.size());
   if (!bytes.empty()) std::memcpy(bytes.data(), view.data(), view.size());
@@ -210,13 +207,11 @@ void bind_graph(py::module_& m) {
            [](const PyDim& a) {
              return py::hash(py::str(a.dim.to_string(a.graph.graph->extents())));
            })
-      .def("__repr__",
-           [](const PyDim& a) { return a.dim.to_string(a.graph.graph->extents()); });
+      .def("__repr__", [](const PyDim& a) { return a.dim.to_string(a.graph.graph->extents()); });
 
   py::class_<PyGraph>(m, "Graph", "A graph under construction; bessemer.Graph wraps it.")
-      .def(py::init([](std::string name) {
-             return PyGraph{std::make_shared<Graph>(std::move(name))};
-           }),
+      .def(py::init(
+               [](std::string name) { return PyGraph{std::make_shared<Graph>(std::move(name))}; }),
            py::arg("name"))
       .def_static(
           "parse",
@@ -263,27 +258,30 @@ void bind_graph(py::module_& m) {
            [](const PyGraph& a, const PyGraph& b) { return identical(*a.graph, *b.graph); })
       .def("text", [](const PyGraph& g) { return to_string(*g.graph); });
 
-  m.def("op_table", [] {
-    py::list rows;
-    static constexpr const char* kClasses[] = {"leaf", "elementwise", "structured", "fused"};
-    static constexpr const char* kRules[] = {"",     "float",   "numeric", "bits",
-                                             "logical", "test", "compare", "select"};
-    for (int i = 0; i < op_count(); ++i) {
-      const OpInfo& o = info(static_cast<Op>(i));
-      py::dict row;
-      row["name"] = py::str(std::string(o.name));
-      row["class"] = kClasses[static_cast<int>(o.op_class)];
-      row["rule"] = kRules[static_cast<int>(o.rule)];
-      row["min_operands"] = o.min_operands;
-      row["max_operands"] = o.max_operands;
-      row["float"] = o.has_float_expr;
-      row["int"] = o.has_int_expr;
-      row["doc"] = py::str(std::string(o.doc));
-      row["example"] = py::str(std::string(o.example));
-      rows.append(row);
-    }
-    return rows;
-  }, "The op table: one dict a row.");
+  m.def(
+      "op_table",
+      [] {
+        py::list rows;
+        static constexpr const char* kClasses[] = {"leaf", "elementwise", "structured", "fused"};
+        static constexpr const char* kRules[] = {"",        "float", "numeric", "bits",
+                                                 "logical", "test",  "compare", "select"};
+        for (int i = 0; i < op_count(); ++i) {
+          const OpInfo& o = info(static_cast<Op>(i));
+          py::dict row;
+          row["name"] = py::str(std::string(o.name));
+          row["class"] = kClasses[static_cast<int>(o.op_class)];
+          row["rule"] = kRules[static_cast<int>(o.rule)];
+          row["min_operands"] = o.min_operands;
+          row["max_operands"] = o.max_operands;
+          row["float"] = o.has_float_expr;
+          row["int"] = o.has_int_expr;
+          row["doc"] = py::str(std::string(o.doc));
+          row["example"] = py::str(std::string(o.example));
+          rows.append(row);
+        }
+        return rows;
+      },
+      "The op table: one dict a row.");
 }
 
 }  // namespace bessemer::python

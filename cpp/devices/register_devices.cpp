@@ -1,0 +1,15 @@
+#include "devices/register_devices.h"
+
+#include <mutex>
+
+#include "devices/cpu/cpu_device.h"
+#include "runtime/device.h"
+
+namespace bessemer {
+
+void register_all_devices() {
+  static std::once_flag once;
+  std::call_once(once, [] { register_device("cpu", cpu::open); });
+}
+
+}  // namespace bessemer

@@ -1,0 +1,1 @@
+"""The command line: ``bessemer generate | chat | bench | inspect | plan``."""
