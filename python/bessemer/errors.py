@@ -1,8 +1,8 @@
 """The exceptions that bessemer raises.
 
-Every failure that bessemer detects is a subclass of :class:`Error`; each class is also a subclass of
-the builtin that fits, so ``except ValueError`` works where it is expected to. One class stands for
-one kind of the core's errors (``cpp/base/error.h``).
+Every failure that bessemer detects is a subclass of :class:`Error`; each class is also a subclass
+of the builtin that fits, so ``except ValueError`` works where it is expected to. One class stands
+for one kind of the core's errors (``cpp/base/error.h``).
 """
 
 from __future__ import annotations

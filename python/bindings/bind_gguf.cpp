@@ -1,6 +1,7 @@
 // Model files: what a GGUF file holds, as Python values. bessemer.frontends.gguf puts a mapping
 // over the metadata.
 #include <pybind11/pybind11.h>
+#include <pybind11/typing.h>
 
 #include <cstring>
 #include <memory>
@@ -104,10 +105,16 @@ struct TensorInfo {
   FilePtr file;
   const GgufTensor* tensor;
 
-  [[nodiscard]] py::tuple shape() const {
+  [[nodiscard]] py::typing::Tuple<py::int_, py::ellipsis> shape() const {
     py::tuple sizes(tensor->rank);
     for (uint32_t d = 0; d < tensor->rank; ++d) sizes[d] = py::int_(tensor->sizes[d]);
     return sizes;
+  }
+  [[nodiscard]] py::memoryview data() const {
+    const py::memoryview whole(py::cast(std::const_pointer_cast<GgufFile>(file)));
+    const py::slice range(static_cast<py::ssize_t>(tensor->offset),
+                          static_cast<py::ssize_t>(tensor->offset + tensor->bytes), 1);
+    return whole[range];
   }
   [[nodiscard]] std::string text() const {
     return "TensorInfo(" + std::string(tensor->name) + ", " +
@@ -152,6 +159,7 @@ void bind_gguf(py::module_& m) {
           "offset", [](const TensorInfo& t) { return t.tensor->offset; },
           "Bytes from the start of the file.")
       .def_property_readonly("nbytes", [](const TensorInfo& t) { return t.tensor->bytes; })
+      .def("data", &TensorInfo::data, "Its bytes: a read-only view into the mapping, not a copy.")
       .def("__repr__", &TensorInfo::text);
 
   py::class_<StringTable>(m, "GgufStrings",
@@ -194,7 +202,7 @@ void bind_gguf(py::module_& m) {
       .def(
           "keys",
           [](const GgufFile& f) {
-            py::list keys;
+            py::typing::List<py::str> keys;
             for (const GgufEntry& e : f.index().entries()) keys.append(py::str(e.key));
             return keys;
           },
@@ -228,7 +236,7 @@ void bind_gguf(py::module_& m) {
       .def(
           "tensors",
           [](const std::shared_ptr<GgufFile>& f) {
-            py::dict tensors;
+            py::typing::Dict<py::str, TensorInfo> tensors;
             for (const GgufTensor& t : f->index().tensors()) {
               tensors[py::str(t.name)] = py::cast(TensorInfo{f, &t});
             }

@@ -1,0 +1,1 @@
+"""Importers of model files and of other libraries' graphs, one package a format."""
