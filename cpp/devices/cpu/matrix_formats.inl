@@ -23,28 +23,16 @@ struct Scales {
 inline Scales one_scale(F scale) { return {{scale, zero()}, zero()}; }
 inline Scales scale_and_min(F scale, F min) { return {{scale, zero()}, min}; }
 
-// Lane l = 16 bytes at p + l * stride; lanes from `count` on repeat the last.
-inline B lanes_apart(const uint8_t* p, int64_t stride, int count) {
-  const uint8_t* at[kLanes];
-  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * stride;
-  return lanes_from(at);
-}
-inline B bits_apart(const uint8_t* p, int64_t stride, int count) {
-  const uint8_t* at[kLanes];
-  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * stride;
-  return bits_to_16(at);
-}
-
 struct Q4_0 {
   static constexpr int kZeroShift = 3;
   static constexpr bool kMin = false, kSplit = false, kWide = false;
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
-    const B pairs = lanes_apart(row + block * 18 + 2, 18, count);
+    const B pairs = lanes_apart<18>(row + block * 18 + 2, count);
     h[0] = low_nibbles(pairs);
     h[1] = high_nibbles(pairs);
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
-    return one_scale(low_half(words_at(rows, block * 18, 18, count)));
+    return one_scale(f16_pairs_at<18, false>(rows, block * 18, count).first);
   }
 };
 
@@ -52,13 +40,13 @@ struct Q4_1 {
   static constexpr int kZeroShift = 0;
   static constexpr bool kMin = true, kSplit = false, kWide = false;
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
-    const B pairs = lanes_apart(row + block * 20 + 4, 20, count);
+    const B pairs = lanes_apart<20>(row + block * 20 + 4, count);
     h[0] = low_nibbles(pairs);
     h[1] = high_nibbles(pairs);
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
-    const I both = words_at(rows, block * 20, 20, count);
-    return scale_and_min(low_half(both), high_half(both));
+    const FPair both = f16_pairs_at<20, true>(rows, block * 20, count);
+    return scale_and_min(both.first, both.second);
   }
 };
 
@@ -67,12 +55,12 @@ struct Q5_0 {
   static constexpr bool kMin = false, kSplit = false, kWide = false;
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
     const uint8_t* b = row + block * 22;
-    const B pairs = lanes_apart(b + 6, 22, count);
-    h[0] = bit_or(low_nibbles(pairs), bits_apart(b + 2, 22, count));
-    h[1] = bit_or(high_nibbles(pairs), bits_apart(b + 4, 22, count));
+    const B pairs = lanes_apart<22>(b + 6, count);
+    h[0] = bit_or(low_nibbles(pairs), bits_apart<22>(b + 2, count));
+    h[1] = bit_or(high_nibbles(pairs), bits_apart<22>(b + 4, count));
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
-    return one_scale(low_half(words_at(rows, block * 22, 22, count)));
+    return one_scale(f16_pairs_at<22, false>(rows, block * 22, count).first);
   }
 };
 
@@ -81,13 +69,13 @@ struct Q5_1 {
   static constexpr bool kMin = true, kSplit = false, kWide = false;
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
     const uint8_t* b = row + block * 24;
-    const B pairs = lanes_apart(b + 8, 24, count);
-    h[0] = bit_or(low_nibbles(pairs), bits_apart(b + 4, 24, count));
-    h[1] = bit_or(high_nibbles(pairs), bits_apart(b + 6, 24, count));
+    const B pairs = lanes_apart<24>(b + 8, count);
+    h[0] = bit_or(low_nibbles(pairs), bits_apart<24>(b + 4, count));
+    h[1] = bit_or(high_nibbles(pairs), bits_apart<24>(b + 6, count));
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
-    const I both = words_at(rows, block * 24, 24, count);
-    return scale_and_min(low_half(both), high_half(both));
+    const FPair both = f16_pairs_at<24, true>(rows, block * 24, count);
+    return scale_and_min(both.first, both.second);
   }
 };
 
@@ -97,11 +85,11 @@ struct Q8_0 {
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
     const uint8_t* b = row + block * 34;
     const B flip = splat_byte(0x80);
-    h[0] = bit_xor(lanes_apart(b + 2, 34, count), flip);
-    h[1] = bit_xor(lanes_apart(b + 18, 34, count), flip);
+    h[0] = bit_xor(lanes_apart<34>(b + 2, count), flip);
+    h[1] = bit_xor(lanes_apart<34>(b + 18, count), flip);
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
-    return one_scale(low_half(words_at(rows, block * 34, 34, count)));
+    return one_scale(f16_pairs_at<34, false>(rows, block * 34, count).first);
   }
 };
 

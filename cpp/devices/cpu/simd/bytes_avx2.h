@@ -117,6 +117,26 @@ inline F low_half(I a) {
   return halves_to_floats(_mm256_and_si256(a.v, _mm256_set1_epi32(0xffff)));
 }
 inline F high_half(I a) { return halves_to_floats(_mm256_srli_epi32(a.v, 16)); }
+struct FPair {
+  F first, second;
+};
+template <int kStride, bool kBoth>
+inline FPair f16_pairs_at(const uint8_t* const* rows, int64_t offset, int count) {
+  const I words = words_at(rows, offset, kStride, count);
+  return {low_half(words), high_half(words)};
+}
+template <int kStride>
+inline B lanes_apart(const uint8_t* p, int count) {
+  const uint8_t* at[kLanes];
+  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
+  return lanes_from(at);
+}
+template <int kStride>
+inline B bits_apart(const uint8_t* p, int count) {
+  const uint8_t* at[kLanes];
+  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
+  return bits_to_16(at);
+}
 inline F expand(const float* p) {
   return {_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_set1_ps(p[0])), _mm_set1_ps(p[1]), 1)};
 }

@@ -129,6 +129,85 @@ inline F high_half(I a) {
 inline __m512i four_times_each() {
   return _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 }
+struct WordOrder {
+  uint16_t index[32];
+};
+// For word 4 * l + r the position of lane l's 16-bit word, and of the one after it 16 words later.
+constexpr WordOrder four_rows_order(int w0, int w1, int w2, int w3) {
+  WordOrder order{};
+  const int word[4] = {w0, w1, w2, w3};
+  for (int i = 0; i < 16; ++i) {
+    order.index[i] = static_cast<uint16_t>(word[i / 4]);
+    order.index[16 + i] = static_cast<uint16_t>(word[i / 4] + 1);
+  }
+  return order;
+}
+struct DwordOrder {
+  uint32_t index[16];
+};
+// Four words from every `stride`-th on; what the first load lacks comes from one `second` words
+// later.
+constexpr DwordOrder lanes_order(int stride, int second) {
+  DwordOrder order{};
+  for (int i = 0; i < 16; ++i) {
+    const int at = i / 4 * stride + i % 4;
+    order.index[i] = static_cast<uint32_t>(at < 16 ? at : 16 + at - second);
+  }
+  return order;
+}
+
+struct FPair {
+  F first, second;
+};
+template <int kStride, bool kBoth>
+inline FPair f16_pairs_at(const uint8_t* const* rows, int64_t offset, int count) {
+  if (count == kLanes) {
+    // Two loads hold the four blocks' first words; a masked one merges them, and one permutation a
+    // row puts its scales where they belong: the first of each pair in the lower half, the second
+    // above.
+    constexpr int kSecond = 4 * kStride - 64 < 2 * kStride - 2 ? 4 * kStride - 64 : 2 * kStride - 2;
+    constexpr bool kOneLoad = 3 * kStride + 4 <= 64;
+    constexpr int kWord1 = kStride / 2;
+    constexpr int kWord2 = kOneLoad ? kStride : kStride - kSecond / 2;
+    constexpr int kWord3 = kWord2 + kStride / 2;
+    constexpr uint32_t kBits = kBoth ? 3 : 1;
+    constexpr uint32_t kFromFirst = kBits | kBits << kWord1;
+    static_assert(kOneLoad || ((kBits << kWord2 | kBits << kWord3) & kFromFirst) == 0);
+    alignas(64) static constexpr auto kOrder = four_rows_order(0, kWord1, kWord2, kWord3);
+    const __m512i order = _mm512_load_si512(kOrder.index);
+    __m512i words = _mm512_setzero_si512();
+    for (int r = 0; r < 4; ++r) {
+      const uint8_t* p = rows[r] + offset;
+      __m512i row = _mm512_loadu_si512(p);
+      if constexpr (!kOneLoad) row = _mm512_mask_loadu_epi16(row, ~kFromFirst, p + kSecond);
+      words = _mm512_mask_permutexvar_epi16(words, 0x11111111u << r, order, row);
+    }
+    return {{_mm512_cvtph_ps(_mm512_castsi512_si256(words))},
+            {_mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1))}};
+  }
+  const I words = words_at(rows, offset, kStride, count);
+  return {low_half(words), high_half(words)};
+}
+template <int kStride>
+inline B lanes_apart(const uint8_t* p, int count) {
+  if constexpr (kStride == 20 || kStride == 24) {
+    if (count == kLanes) {  // whole words apart: two loads that overlap, and one permutation
+      constexpr int kSecond = 3 * kStride + 16 - 64;  // the last lane ends its load
+      alignas(64) static constexpr auto kOrder = lanes_order(kStride / 4, kSecond / 4);
+      return {_mm512_permutex2var_epi32(_mm512_loadu_si512(p), _mm512_load_si512(kOrder.index),
+                                        _mm512_loadu_si512(p + kSecond))};
+    }
+  }
+  const uint8_t* at[kLanes];
+  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
+  return lanes_from(at);
+}
+template <int kStride>
+inline B bits_apart(const uint8_t* p, int count) {
+  const uint8_t* at[kLanes];
+  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
+  return bits_to_16(at);
+}
 inline F expand(const float* p) {
   return {_mm512_permutexvar_ps(four_times_each(), _mm512_castps128_ps512(_mm_loadu_ps(p)))};
 }

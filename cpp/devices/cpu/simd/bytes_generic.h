@@ -139,6 +139,26 @@ inline F high_half(I a) {
   for (int i = 0; i < 4; ++i) f.v[i] = f16_to_f32(static_cast<uint16_t>((a.v[i] >> 16) & 0xffff));
   return f;
 }
+struct FPair {
+  F first, second;
+};
+template <int kStride, bool kBoth>
+inline FPair f16_pairs_at(const uint8_t* const* rows, int64_t offset, int count) {
+  const I words = words_at(rows, offset, kStride, count);
+  return {low_half(words), high_half(words)};
+}
+template <int kStride>
+inline B lanes_apart(const uint8_t* p, int count) {
+  const uint8_t* at[kLanes];
+  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
+  return lanes_from(at);
+}
+template <int kStride>
+inline B bits_apart(const uint8_t* p, int count) {
+  const uint8_t* at[kLanes];
+  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
+  return bits_to_16(at);
+}
 inline F expand(const float* p) { return splat(p[0]); }
 inline I expand(const int32_t* p) { return splat_int(p[0]); }
 inline F repeat(const float* p) { return load(p); }
