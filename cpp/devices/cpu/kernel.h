@@ -20,8 +20,8 @@ enum class Isa : uint8_t { kGeneric, kAvx2, kAvx512, kAvx512Vnni, kNeon };
 [[nodiscard]] Isa detect_isa();
 [[nodiscard]] bool isa_available(Isa isa);
 
-// What a kernel found wrong with its data. It finishes in bounds all the same (rows of zeros, nothing
-// written); the runtime turns the fault into an error of the run.
+// What a kernel found wrong with its data. It finishes in bounds all the same (rows of zeros,
+// nothing written); the runtime turns the fault into an error of the run.
 enum Fault : uint32_t { kNoFault = 0, kIndexOutOfRange = 1 };
 
 struct KernelCall {

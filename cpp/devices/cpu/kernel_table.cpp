@@ -11,6 +11,7 @@ struct Entry {
 // One line a kernel, in alphabetical order.
 constexpr Entry kTable[] = {
     {"linear", linear},
+    {"matmul", matmul},
 };
 
 }  // namespace

@@ -6,5 +6,6 @@
 namespace bessemer::cpu {
 
 void linear(const KernelCall& call);  // kernel_abi/linear_params.h
+void matmul(const KernelCall& call);  // kernel_abi/matmul_params.h
 
 }  // namespace bessemer::cpu

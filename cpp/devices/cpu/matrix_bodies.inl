@@ -10,6 +10,7 @@
 #include "devices/cpu/simd/vec_math.h"
 #include "devices/cpu/matrix_rows.inl"
 #include "devices/cpu/matrix_f32.inl"
+#include "devices/cpu/matrix_dense.inl"
 #include "devices/cpu/matrix_formats.inl"
 #include "devices/cpu/matrix_int8.inl"
 // clang-format on

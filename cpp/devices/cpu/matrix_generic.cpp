@@ -6,8 +6,8 @@
 namespace bessemer::cpu {
 
 const MatrixIsa& matrix_generic() {
-  static constexpr MatrixIsa kTable = {kWidth / 4, norm_row,  quantize_row<kWidth / 4>,
-                                       f32_tile,   int8_tile, finish_row};
+  static constexpr MatrixIsa kTable = {
+      kWidth / 4, norm_row, quantize_row<kWidth / 4>, f32_tile, int8_tile, dense_tile, finish_row};
   return kTable;
 }
 

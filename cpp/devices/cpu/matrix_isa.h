@@ -66,6 +66,23 @@ struct LinearTile {
   int64_t y_stride;  // elements
 };
 
+// y[i][j] = sum over l of A[i][l] * B[l][j] for i < m, j < n; strides in elements.
+struct DenseTile {
+  uint32_t a_dtype;  // DType: f32, f16 or bf16
+  uint32_t b_dtype;
+  Bytes a;
+  Bytes b;
+  int64_t a_row;
+  int64_t a_col;
+  int64_t b_row;
+  int64_t b_col;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  float* y;
+  int64_t y_stride;
+};
+
 // One row of a tile on its way out: out = act(y + bias) * (gate + gate_bias) + residual.
 struct FinishRow {
   const float* y;
@@ -87,6 +104,7 @@ struct MatrixIsa {
   void (*quantize_row)(const NormRow& norm, Bytes x, bool halves_apart, const Int8Row& out);
   void (*f32_tile)(const LinearTile& tile);
   void (*int8_tile)(const LinearTile& tile);
+  void (*dense_tile)(const DenseTile& tile);
   void (*finish_row)(const FinishRow& row);
 };
 

@@ -80,6 +80,17 @@ inline void transpose4(B& a, B& b, B& c, B& d) {
   c.v = _mm256_unpacklo_epi64(ab_high, cd_high);
   d.v = _mm256_unpackhi_epi64(ab_high, cd_high);
 }
+inline void transpose4(F& a, F& b, F& c, F& d) {
+  B t[4] = {{_mm256_castps_si256(a.v)},
+            {_mm256_castps_si256(b.v)},
+            {_mm256_castps_si256(c.v)},
+            {_mm256_castps_si256(d.v)}};
+  transpose4(t[0], t[1], t[2], t[3]);
+  a.v = _mm256_castsi256_ps(t[0].v);
+  b.v = _mm256_castsi256_ps(t[1].v);
+  c.v = _mm256_castsi256_ps(t[2].v);
+  d.v = _mm256_castsi256_ps(t[3].v);
+}
 inline I words_at(const uint8_t* const* rows, int64_t offset, int64_t stride, int count) {
   const auto word = [](const uint8_t* p) {
     int32_t w;

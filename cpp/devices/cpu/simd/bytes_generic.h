@@ -105,6 +105,13 @@ inline void transpose4(B& a, B& b, B& c, B& d) {
     for (int j = 0; j < 4; ++j) std::memcpy(to[i]->v + 4 * j, from[j].v + 4 * i, 4);
   }
 }
+inline void transpose4(F& a, F& b, F& c, F& d) {
+  const F from[4] = {a, b, c, d};
+  F* const to[4] = {&a, &b, &c, &d};
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < 4; ++j) to[i]->v[j] = from[j].v[i];
+  }
+}
 inline I words_at(const uint8_t* const* rows, int64_t offset, int64_t, int) {
   I a;
   for (int r = 0; r < 4; ++r) {
