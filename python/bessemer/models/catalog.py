@@ -70,14 +70,14 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def resolve(model: str | os.PathLike[str], *, cache_dir: Path | None = None) -> Path:
+def find_model(model: str | os.PathLike[str], *, cache_dir: Path | None = None) -> Path:
     """The file of a model that is given by path or by name.
 
     A string is a path if it has a directory separator, ends in ``.gguf``, or names a file that is
     there; otherwise it is a name of the catalogue.
 
     Args:
-        cache_dir: see :func:`find`.
+        cache_dir: see :func:`find_installed`.
 
     Raises:
         InvalidArgumentError: a path where there is no file.
@@ -96,10 +96,10 @@ def resolve(model: str | os.PathLike[str], *, cache_dir: Path | None = None) -> 
     if is_path:
         what = "a directory" if path.is_dir() else "not there"
         raise InvalidArgumentError(f"the model file `{model}` is {what}")
-    return find(model, cache_dir=cache_dir)
+    return find_installed(model, cache_dir=cache_dir)
 
 
-def find(name: str, *, cache_dir: Path | None = None) -> Path:
+def find_installed(name: str, *, cache_dir: Path | None = None) -> Path:
     """The file of a model of the catalogue.
 
     A model that comes in parts is put together once, in `cache_dir`: into a temporary file that is

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,8 +104,7 @@ class LanguageModel:
             )
         self.context = context
         self.max_batch = max_batch
-        self.tokenizer = Tokenizer.from_metadata(file.metadata)
-        self._metadata = file.metadata
+        self.tokenizer = Tokenizer.from_gguf(file)
         self._template: ChatTemplate | None = None
         chunk = min(_CHUNK, context * max_batch)
         rows = min(_ROWS, chunk)
@@ -174,7 +172,7 @@ class LanguageModel:
             UnsupportedError: the file has none.
         """
         if self._template is None:
-            self._template = ChatTemplate.from_metadata(self._metadata)
+            self._template = self.tokenizer.chat_template()
         return self._template
 
     def logits(self, ids: Sequence[int]) -> npt.NDArray[np.float32]:

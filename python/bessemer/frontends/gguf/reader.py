@@ -11,7 +11,11 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar, overload
 
+import numpy as np
+import numpy.typing as npt
+
 from bessemer import _core
+from bessemer.dtypes import BY_NAME, numpy_dtype
 from bessemer.errors import Error, ParseError, UnknownNameError
 
 __all__ = ["GgufFile", "Metadata", "MetadataValue", "TensorInfo"]
@@ -147,8 +151,8 @@ class Metadata(Mapping[str, MetadataValue]):
 class GgufFile:
     """A GGUF file, mapped into memory; tensor data is used where it lies, without a copy.
 
-    Immutable; safe to use from any thread. The file stays mapped while this object, a view from
-    :meth:`data`, or a program that uses its weights lives.
+    Immutable; safe to use from any thread. The file stays mapped while this object, an array from
+    :meth:`tensor`, or a program that uses its weights lives.
 
     Args:
         path: of a regular file.
@@ -185,7 +189,7 @@ class GgufFile:
         """Size of the file."""
         return self.core.nbytes
 
-    def tensor(self, name: str) -> TensorInfo:
+    def info(self, name: str) -> TensorInfo:
         """The description of one tensor.
 
         Raises:
@@ -201,10 +205,18 @@ class GgufFile:
                 [f"in `{self.path}`"],
             ) from None
 
-    def data(self, name: str) -> memoryview:
-        """A tensor's bytes: a read-only view into the mapping, without a copy.
+    def tensor(self, name: str) -> npt.NDArray[Any]:
+        """A tensor as a read-only array over the mapping, without a copy.
+
+        Of the tensor's dtype and shape; a block-quantised tensor as its blocks, a flat array of
+        ``uint8``.
 
         Raises:
-            UnknownNameError: there is none of that name.
+            UnknownNameError: there is none of that name; the message names the closest ones.
+            UnsupportedError: bf16 without the package ml_dtypes.
         """
-        return self.tensor(name).data()
+        info = self.info(name)
+        dtype = BY_NAME[info.dtype]
+        if dtype.is_quantised:
+            return np.frombuffer(info.data(), np.uint8)
+        return np.frombuffer(info.data(), numpy_dtype(dtype)).reshape(info.shape)

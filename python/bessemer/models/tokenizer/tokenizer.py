@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import SupportsIndex
 
 from bessemer.errors import DtypeError, InvalidArgumentError, ParseError, UnsupportedError
 from bessemer.frontends.gguf import GgufFile
+from bessemer.models.chat_template import ChatTemplate
 from bessemer.models.tokenizer.byte_level import ByteLevelVocabulary
 from bessemer.models.tokenizer.sentence_piece import SentencePieceVocabulary
 from bessemer.models.tokenizer.special import SpecialTokens
+from bessemer.models.tokenizer.stream import TokenStream
 from bessemer.models.tokenizer.vocabulary import PREFIX, TokenKind, token_kinds
 
 # Tokens that end a turn or a text, by the names that model families give to them.
@@ -26,9 +28,8 @@ _TURN_ENDS = ("<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>", "<|eot|>",
 class Tokenizer:
     """Text to token ids and back. Immutable; safe to use from any thread.
 
-    Made from a file's own vocabulary by :meth:`from_gguf`. Beginning-of-sequence and
-    end-of-sequence tokens are added only where asked: ``add_bos`` says whether the model expects
-    the former.
+    Made from a file's own vocabulary by :meth:`from_gguf`. :meth:`encode` adds no token of its own;
+    see :meth:`with_bos`.
 
     Attributes:
         vocab_size: number of tokens; ids are ``0 .. vocab_size - 1``.
@@ -146,19 +147,17 @@ class Tokenizer:
         """The texts that only ``encode(..., special=True)`` recognises, with their ids."""
         return MappingProxyType(self._control)
 
-    def encode(self, text: str, special: bool = False, *, add_bos: bool = False) -> list[int]:
+    def encode(self, text: str, special: bool = False) -> list[int]:
         """Ids of a text; an empty text has none.
 
         Args:
             special: recognise the text of special tokens (``"<|im_start|>"``) as the token. By
                 default such text is text like any other, as it must be for what a user typed;
                 only tokens that the vocabulary defines as user-defined are always recognised.
-            add_bos: put the beginning-of-sequence token first.
 
         Raises:
             DtypeError: not a ``str``.
-            InvalidArgumentError: a lone surrogate, which no UTF-8 text has; or ``add_bos`` for a
-                model without that token.
+            InvalidArgumentError: a lone surrogate, which no UTF-8 text has.
         """
         if not isinstance(text, str):
             raise DtypeError(f"text is {type(text).__name__}, expected str")
@@ -169,17 +168,37 @@ class Tokenizer:
                 f"the text has the lone surrogate U+{ord(text[error.start]):04X} at character "
                 f"{error.start}"
             ) from None
-        ids = []
-        if add_bos:
-            if self.bos_id is None:
-                raise InvalidArgumentError("this model has no beginning-of-sequence token")
-            ids.append(self.bos_id)
+        ids: list[int] = []
         for part in (self._in_marked_text if special else self._in_plain_text).split(text):
             if isinstance(part, int):
                 ids.append(part)
             else:
                 ids.extend(self._vocabulary.encode(part))
         return ids
+
+    def with_bos(self, ids: Sequence[int]) -> list[int]:
+        """The ids with the beginning-of-sequence token first, if the model expects one.
+
+        For text that continues nothing. The text of a chat template has the token already.
+        """
+        return [self.bos_id, *ids] if self.add_bos and self.bos_id is not None else list(ids)
+
+    def chat_template(self) -> ChatTemplate:
+        """The file's chat template, with the names of this vocabulary's special tokens.
+
+        Raises:
+            UnsupportedError: the file has none.
+            ParseError: it is not Jinja2.
+        """
+        bos, eos = (
+            "" if token_id is None else self._literal(token_id)
+            for token_id in (self.bos_id, self.eos_id)
+        )
+        return ChatTemplate.from_gguf(self._file, bos_token=bos, eos_token=eos)
+
+    def stream(self, *, skip_special: bool = True) -> TokenStream:
+        """A decoder for tokens as they are generated, one stream a text."""
+        return TokenStream(self, skip_special=skip_special)
 
     def token_bytes(self, token_id: SupportsIndex, *, skip_special: bool = True) -> bytes:
         """The bytes that one token writes: possibly part of a character, or nothing.
@@ -231,7 +250,7 @@ class Tokenizer:
         """The text of a sequence of tokens; bytes that are not UTF-8 come as U+FFFD.
 
         ``decode(encode(text))`` is ``text`` wherever the vocabulary can spell it. To decode tokens
-        as they are generated, use :class:`TokenStream`.
+        as they are generated, use :meth:`stream`.
 
         Raises:
             InvalidArgumentError: an id that the vocabulary does not have.
