@@ -192,9 +192,12 @@ ThunkOrder choose_order(const DependenceGraph& graph, const ValueTable& values,
   }
 
   std::vector<uint32_t> wide = ordering::widen_groups(graph, values, best.peak, best.order);
-  if (peak_bytes(values, wide) <= best.peak &&
-      dependence_groups(graph, wide).back() < dependence_groups(graph, best.order).back()) {
+  const int64_t wide_peak = peak_bytes(values, wide);
+  const bool fewer_groups =
+      dependence_groups(graph, wide).back() < dependence_groups(graph, best.order).back();
+  if (wide_peak < best.peak || (wide_peak == best.peak && fewer_groups)) {
     best.order = std::move(wide);
+    best.peak = wide_peak;
   }
   return best;
 }

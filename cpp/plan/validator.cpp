@@ -202,12 +202,13 @@ class Validator {
           continue;
         }
         if (o.space != Space::kArena) return fail_at(step, i, "is not in the arena");
-        if (b.empty()) continue;
-        if (b.low >= target_.max_offset) {
+        // A range that is empty at these extents may not be at others: its place is checked, too.
+        const ArenaValue* v = value_of_buffer_[s.block];
+        if (v == nullptr && b.empty()) continue;
+        if (v == nullptr) return fail_at(step, i, "`" + buffer.label + "` has no place");
+        if (!b.empty() && b.low >= target_.max_offset) {
           return fail_at(step, i, "starts at or above the target's largest offset");
         }
-        const ArenaValue* v = value_of_buffer_[s.block];
-        if (v == nullptr) return fail_at(step, i, "`" + buffer.label + "` has no place");
         if (o.block != v->block || b.low - in_buffer.low != v->offset) {
           return fail_at(step, i, "is not where `" + buffer.label + "` lies");
         }
