@@ -13,7 +13,7 @@ namespace bessemer {
 struct OrderOptions {
   bool reorder = true;  // false: program order
   // How many states the exact search may visit, over all stretches of the graph, a thunk.
-  int64_t search_states_per_thunk = 48;
+  int64_t search_states_per_thunk = 4;
 };
 
 struct ThunkOrder {

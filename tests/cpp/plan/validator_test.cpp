@@ -163,12 +163,20 @@ void update_lifetimes(const LoweredGraph& lowered, Schedule* s) {
 }
 
 constexpr Mutation kMutations[] = {
-    {"shift an operand", shift_operand}, {"move a value", move_value},
-    {"drop a barrier", drop_barrier},    {"swap neighbours", swap_neighbours},
-    {"swap any two", swap_any},          {"shrink a lifetime", shrink_lifetime},
-    {"shrink the arena", shrink_arena},  {"forget a thunk", forget_a_thunk},
-    {"repeat a thunk", repeat_a_thunk},  {"change params", change_params},
-    {"change access", change_access},    {"name another block", name_another_block},
+    {"shift an operand", shift_operand},
+    {"move a value", move_value},
+    {"drop a barrier", drop_barrier},
+    {"swap neighbours", swap_neighbours},
+    {"swap any two", swap_any},
+    {"swap neighbours, true table", swap_neighbours, true},
+    {"swap any two, true table", swap_any, true},
+    {"shrink a lifetime", shrink_lifetime},
+    {"shrink the arena", shrink_arena},
+    {"forget a thunk", forget_a_thunk},
+    {"repeat a thunk", repeat_a_thunk},
+    {"change params", change_params},
+    {"change access", change_access},
+    {"name another block", name_another_block},
 };
 
 // A mutation matters if some run with it differs from program order. All that matter are caught.
