@@ -12,6 +12,51 @@ namespace {
 constexpr size_t kLongestStretch = 48;
 constexpr size_t kWindow = 32;  // of a stretch that is too long
 
+// From masks to numbers, in one flat table.
+class MaskIndex {
+ public:
+  static constexpr uint32_t kNone = 0xffffffff;
+
+  MaskIndex() : slots_(64) {}
+
+  // The number of a mask, kNone if it is new; to be set then. Valid until the next call.
+  uint32_t* find(uint64_t mask) {
+    if (used_ * 2 >= slots_.size()) grow();
+    Slot& slot = slots_[place(mask)];
+    if (!slot.taken) {
+      slot = {mask, kNone, true};
+      ++used_;
+    }
+    return &slot.number;
+  }
+
+ private:
+  struct Slot {
+    uint64_t mask = 0;
+    uint32_t number = kNone;
+    bool taken = false;
+  };
+
+  [[nodiscard]] size_t place(uint64_t mask) const {
+    size_t at = (mask * 0x9e3779b97f4a7c15u) >> 20;
+    while (true) {
+      at &= slots_.size() - 1;
+      if (!slots_[at].taken || slots_[at].mask == mask) return at;
+      ++at;
+    }
+  }
+  void grow() {
+    std::vector<Slot> old = std::move(slots_);
+    slots_.assign(old.size() * 2, Slot{});
+    for (const Slot& s : old) {
+      if (s.taken) slots_[place(s.mask)] = s;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  size_t used_ = 0;
+};
+
 // The thunks at consecutive positions of an order, as bits of a mask. What lies outside stays where
 // it is, so a set of thunks done says which values are alive.
 class Stretch {
@@ -65,7 +110,8 @@ class Stretch {
       bool closed = false;
     };
     std::vector<State> all{{0, live, live, 0, 0}};
-    std::unordered_map<uint64_t, uint32_t> index{{0, 0}};
+    MaskIndex index;
+    *index.find(0) = 0;
     using Key = std::tuple<int64_t, int, int64_t, uint32_t>;  // peak, thunks left, live, index
     std::priority_queue<Key, std::vector<Key>, std::greater<>> open;
     open.push({live, 0, live, 0});
@@ -83,27 +129,28 @@ class Stretch {
         std::reverse(chosen.begin(), chosen.end());
         return chosen;
       }
-      if (--*states < 0) return {};
       for (uint32_t t = 0; t < count_; ++t) {
         const uint64_t bit = uint64_t{1} << t;
         if ((now.done & bit) != 0 || (thunks_[t].needs & ~now.done) != 0) continue;
         const LiveMemory::Change c = change(t, now.done);
         const int64_t high = std::max(now.peak, now.live + c.starts);
         if (high >= peak) continue;
+        if (--*states < 0) return {};
         const uint64_t done = now.done | bit;
-        const auto [it, fresh] = index.emplace(done, static_cast<uint32_t>(all.size()));
+        uint32_t* known_index = index.find(done);
         const int64_t live_after = now.live + c.starts - c.stops;
-        if (fresh) {
+        if (*known_index == MaskIndex::kNone) {
+          *known_index = static_cast<uint32_t>(all.size());
           all.push_back({done, high, live_after, at, t});
-        } else if (high < all[it->second].peak) {
-          State& known = all[it->second];
+        } else if (high < all[*known_index].peak) {
+          State& known = all[*known_index];
           known.peak = high;
           known.parent = at;
           known.thunk = t;
         } else {
           continue;
         }
-        open.push({high, static_cast<int>(count_) - std::popcount(done), live_after, it->second});
+        open.push({high, static_cast<int>(count_) - std::popcount(done), live_after, *known_index});
       }
     }
     return {};

@@ -33,6 +33,39 @@ int64_t saturating_add(int64_t a, int64_t b) {
   return a > 0 ? kMax : std::numeric_limits<int64_t>::min();
 }
 
+// Whether a - b - c has no negative coefficient, and so is never negative. Makes no Dim: this is
+// what nearly all questions come down to.
+bool no_negative_coefficient(const Dim& a, const Dim& b, const Dim& c) {
+  const std::vector<Dim::Term>* lists[3] = {&a.terms(), &b.terms(), &c.terms()};
+  size_t at[3] = {0, 0, 0};
+  while (true) {
+    const std::vector<ExtentId>* least = nullptr;
+    for (int i = 0; i < 3; ++i) {
+      if (at[i] == lists[i]->size()) continue;
+      const std::vector<ExtentId>& factors = (*lists[i])[at[i]].factors;
+      if (least == nullptr || factors < *least) least = &factors;
+    }
+    if (least == nullptr) return true;
+    int64_t sum = 0;
+    const std::vector<ExtentId>& factors = *least;
+    for (int i = 0; i < 3; ++i) {
+      if (at[i] == lists[i]->size() || (*lists[i])[at[i]].factors != factors) continue;
+      const int64_t coefficient = (*lists[i])[at[i]++].coefficient;
+      if (i == 0 ? __builtin_add_overflow(sum, coefficient, &sum)
+                 : __builtin_sub_overflow(sum, coefficient, &sum)) {
+        return false;
+      }
+    }
+    if (sum < 0) return false;
+  }
+}
+
+// Whether `end` <= `start` of the other range at all extents; end is offset + bytes.
+bool always_before(const Operand& first, const Operand& second, std::span<const int64_t> maxima) {
+  return no_negative_coefficient(second.offset, first.offset, first.bytes) ||
+         bounds(second.offset - first.offset - first.bytes, maxima).low >= 0;
+}
+
 bool never_negative(const Dim& dim, std::span<const int64_t> maxima) {
   return bounds(dim, maxima).low >= 0;
 }
@@ -84,6 +117,10 @@ ByteRange byte_range(const Operand& operand, std::span<const int64_t> maxima) {
     range.high = bounds(operand.offset + operand.bytes, maxima).high;
   }
   if (bounds(operand.bytes, maxima).high <= 0) range.high = range.low;
+  range.low_at_maxima = range.exact ? range.low : operand.offset.evaluate(maxima);
+  range.high_at_maxima = range.exact
+                             ? range.high
+                             : saturating_add(range.low_at_maxima, operand.bytes.evaluate(maxima));
   return range;
 }
 
@@ -93,9 +130,11 @@ bool may_overlap(const ByteRange& a, const ByteRange& b, std::span<const int64_t
   const Operand& x = *a.operand;
   const Operand& y = *b.operand;
   if (x.offset == y.offset) return true;
-  // A range of negative size touches nothing, so end <= start of the other is enough.
-  return !never_negative(y.offset - x.offset - x.bytes, maxima) &&
-         !never_negative(x.offset - y.offset - y.bytes, maxima);
+  // Which of them comes first at the maxima is the only order that can hold at all extents. A range
+  // of negative size touches nothing, so that its end may lie before its start.
+  if (b.low_at_maxima >= a.high_at_maxima && always_before(x, y, maxima)) return false;
+  if (a.low_at_maxima >= b.high_at_maxima && always_before(y, x, maxima)) return false;
+  return true;
 }
 
 bool covers(const ByteRange& outer, const ByteRange& inner, std::span<const int64_t> maxima) {
@@ -105,6 +144,11 @@ bool covers(const ByteRange& outer, const ByteRange& inner, std::span<const int6
   const Operand& x = *outer.operand;
   const Operand& y = *inner.operand;
   if (x.offset == y.offset && x.bytes == y.bytes) return true;
+  // At the maxima first: that is cheap, and mostly enough to know that it does not.
+  if (inner.low_at_maxima < inner.high_at_maxima &&
+      (inner.low_at_maxima < outer.low_at_maxima || inner.high_at_maxima > outer.high_at_maxima)) {
+    return false;
+  }
   return never_negative(y.offset - x.offset, maxima) &&
          never_negative(x.offset + x.bytes - y.offset - y.bytes, maxima);
 }

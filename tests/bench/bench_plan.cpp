@@ -1,5 +1,5 @@
 // Time and quality of the plan stage on synthetic graphs:
-//   bench_plan [--repeat N]
+//   bench_plan [--repeat N] [--only TEXT]    (graphs with TEXT in their name)
 // Prints, per graph: thunks, median milliseconds per 1,000 thunks (whole stage, and the validator),
 // arena peak over lower bound, what program order would need, barriers and the fewest groups.
 #include <algorithm>
@@ -170,7 +170,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-int run(int repeat) {
+int run(int repeat, const std::string& only) {
   struct Case {
     std::string name;
     LoweredGraph graph;
@@ -193,6 +193,11 @@ int run(int repeat) {
               "program/", "barriers", "chain");
   std::printf("%-32s %7s %9s %9s %7s %9s %9s %7s\n", "", "", "ms/1000", "ms/1000", "bound", "peak",
               "", "");
+  std::erase_if(cases, [&](const Case& c) { return c.name.find(only) == std::string::npos; });
+  if (cases.empty()) {
+    std::fprintf(stderr, "no graph has `%s` in its name\n", only.c_str());
+    return 2;
+  }
   std::vector<double> all;
   const Target target = cpu_target(1);
   for (const Case& c : cases) {
@@ -240,10 +245,19 @@ int run(int repeat) {
 
 int main(int argc, char** argv) {
   int repeat = 9;
-  if (argc == 3 && std::strcmp(argv[1], "--repeat") == 0) repeat = std::atoi(argv[2]);
-  if ((argc != 1 && argc != 3) || repeat < 1) {
-    std::fprintf(stderr, "usage: bench_plan [--repeat N], N >= 1\n");
+  std::string only;
+  for (int i = 1; i < argc; ++i) {
+    if (i + 1 < argc && std::strcmp(argv[i], "--repeat") == 0) {
+      repeat = std::atoi(argv[++i]);
+    } else if (i + 1 < argc && std::strcmp(argv[i], "--only") == 0) {
+      only = argv[++i];
+    } else {
+      repeat = 0;
+    }
+  }
+  if (repeat < 1) {
+    std::fprintf(stderr, "usage: bench_plan [--repeat N] [--only TEXT], N >= 1\n");
     return 2;
   }
-  return bessemer::run(repeat);
+  return bessemer::run(repeat, only);
 }
