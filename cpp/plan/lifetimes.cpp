@@ -110,7 +110,7 @@ Lifetimes find_lifetimes(const ValueTable& values, const std::vector<uint32_t>& 
     for (uint32_t i = steps; i-- > 0;) {
       group_end[i] = i + 1 < steps && groups[i + 1] == groups[i] ? group_end[i + 1] : i + 1;
     }
-    for (Storage& s : result.storages) {
+    for (ArenaStorage& s : result.storages) {
       const uint32_t end = group_end[s.upper - 1];
       if (end == s.upper) continue;
       const auto from = kept.begin() + s.upper;

@@ -18,7 +18,7 @@ struct ValueLifetime {
 };
 
 // Bytes for one value or for several that follow one another in place.
-struct Storage {
+struct ArenaStorage {
   int64_t size = 0;
   uint32_t lower = 0;  // first step
   uint32_t upper = 0;  // one after the last step for which it is kept
@@ -33,7 +33,7 @@ struct LifetimeOptions {
 
 struct Lifetimes {
   std::vector<ValueLifetime> values;  // by first, then buffer; none of zero bytes
-  std::vector<Storage> storages;
+  std::vector<ArenaStorage> storages;
   int64_t bound = 0;  // the largest sum of storages kept at one step
   int64_t merges = 0;
   bool kept_longer = false;  // some storage is kept longer than its values live

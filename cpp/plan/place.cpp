@@ -12,7 +12,7 @@ struct Packed {
 };
 
 // Greedy by size, first fit.
-Packed pack(const std::vector<Storage>& storages, const std::vector<uint32_t>& subset,
+Packed pack(const std::vector<ArenaStorage>& storages, const std::vector<uint32_t>& subset,
             int64_t /*alignment*/, double /*budget_s*/) {
   Packed p;
   p.offsets.assign(subset.size(), 0);
@@ -24,10 +24,10 @@ Packed pack(const std::vector<Storage>& storages, const std::vector<uint32_t>& s
   std::vector<uint32_t> done;
   std::vector<std::pair<int64_t, int64_t>> taken;
   for (uint32_t i : by_size) {
-    const Storage& s = storages[subset[i]];
+    const ArenaStorage& s = storages[subset[i]];
     taken.clear();
     for (uint32_t j : done) {
-      const Storage& o = storages[subset[j]];
+      const ArenaStorage& o = storages[subset[j]];
       if (o.lower < s.upper && s.lower < o.upper) {
         taken.push_back({p.offsets[j], p.offsets[j] + o.size});
       }
@@ -47,7 +47,7 @@ Packed pack(const std::vector<Storage>& storages, const std::vector<uint32_t>& s
 
 }  // namespace
 
-Result<Placement> place_storages(const std::vector<Storage>& storages,
+Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
                                  const std::vector<std::string>& labels, const Target& target,
                                  double budget_s) {
   Placement placement;

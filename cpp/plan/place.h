@@ -21,7 +21,7 @@ struct Placement {
 // One block if all fits below the target's limits; otherwise what does not fit goes to further
 // blocks. kUnsupported if a single storage exceeds target.max_block_bytes; `labels[i]` names
 // storage i in that message.
-[[nodiscard]] Result<Placement> place_storages(const std::vector<Storage>& storages,
+[[nodiscard]] Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
                                                const std::vector<std::string>& labels,
                                                const Target& target, double budget_s);
 

@@ -23,7 +23,7 @@ struct DimBounds {
 // that the hull cannot answer. Refers to the operand, which must stay where it is.
 struct ByteRange {
   int64_t low = 0;
-  int64_t high = 0;    // <= low: touches nothing at any extents
+  int64_t high = 0;  // <= low: touches nothing at any extents
   int64_t low_at_maxima = 0;
   int64_t high_at_maxima = 0;
   bool exact = false;  // offset and bytes are constants: the hull is the range
