@@ -12,7 +12,9 @@ warm up before they are measured, and do the same work:
   output, for a prompt of 12 tokens; ``bessemer generate`` against a script over llama-cpp-python
 
 llama-cpp-python is built for this very CPU (its package is source) in an environment of its own
-under the cache directory, once; ``--llama-python`` names another one.
+under the cache directory, once; ``--llama-python`` names another one. CC, CXX and CMAKE_ARGS are
+honoured. Without them, a GCC that miscompiles the AMX instructions is passed over for clang, since
+llama.cpp built by it crashes on CPUs that have them, and is about three times slower without them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -75,13 +79,44 @@ def llama_python(requirement: str) -> Path:
     python = folder / "bin" / "python"
     done = folder / "installed"
     if not done.exists():
+        settings = {"CMAKE_ARGS": "-DGGML_NATIVE=ON"} | compiler() | dict(os.environ)
         print(f"building {requirement} in {folder} (once, several minutes)", file=sys.stderr)
         venv.create(folder, with_pip=True, clear=True)
-        command = [str(python), "-m", "pip", "install", "--quiet", requirement]
-        flags = os.environ.get("CMAKE_ARGS", "-DGGML_NATIVE=ON")
-        subprocess.run(command, check=True, env=os.environ | {"CMAKE_ARGS": flags})
+        # Not from pip's cache: a wheel there may be of other settings or of another CPU.
+        command = [str(python), "-m", "pip", "install", "--quiet", "--no-cache-dir", requirement]
+        subprocess.run(command, check=True, env=settings)
         done.touch()
     return python
+
+
+def compiler() -> dict[str, str]:
+    """Settings for a compiler that builds llama.cpp rightly for this CPU; {} is the default one.
+
+    GCC before 11.5, 12.4 and 13.3 drops part of the tile configuration that ``_tile_loadconfig``
+    reads (GCC bug 114098); the CPU then faults on it.
+    """
+    if not {"amx_tile", "amx_int8"} <= set(cpu()["features"]):
+        return {}
+    asked = subprocess.run(
+        ["c++", "-dM", "-E", "-x", "c++", "/dev/null"], capture_output=True, text=True, check=True
+    )
+    macros = dict(re.findall(r"^#define (\w+) (\d+)$", asked.stdout, re.MULTILINE))
+    if "__clang__" in macros:
+        return {}
+    version = (int(macros["__GNUC__"]), int(macros["__GNUC_MINOR__"]))
+    if version >= (14, 0) or version >= {11: (11, 5), 12: (12, 4)}.get(version[0], (13, 3)):
+        return {}
+    for suffix in ("", *(f"-{n}" for n in range(30, 13, -1))):
+        if shutil.which(f"clang{suffix}") and shutil.which(f"clang++{suffix}"):
+            print(
+                f"c++ is GCC {version}, which miscompiles AMX: using clang{suffix}", file=sys.stderr
+            )
+            return {"CC": f"clang{suffix}", "CXX": f"clang++{suffix}"}
+    print(f"c++ is GCC {version}, which miscompiles AMX, and there is no clang:", file=sys.stderr)
+    print("llama.cpp IS BUILT WITHOUT AMX and is slower than it can be here", file=sys.stderr)
+    without = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+    flags = f"-DGGML_NATIVE=ON '-DCMAKE_C_FLAGS={without}' '-DCMAKE_CXX_FLAGS={without}'"
+    return {"CMAKE_ARGS": flags}
 
 
 def default_model() -> str:
@@ -108,7 +143,8 @@ def last_json(command: Sequence[str]) -> dict[str, Any]:
     """Run `command` and parse its standard output: one JSON document, maybe after other lines."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise SystemExit(f"{shlex.join(command)} failed:\n{done.stderr.strip()}")
+        ended = f"ended with {done.returncode}:\n{done.stderr.strip()}"
+        raise SystemExit(f"{shlex.join(command)} {ended}")
     start = done.stdout.find("{")
     try:
         return dict(json.loads(done.stdout[start:]))
@@ -191,6 +227,7 @@ def show(report: dict[str, Any]) -> None:
     print(f"{about['name']}, {about['cores']} cores, {report['threads']} threads")
     print("features: " + " ".join(about["features"]))
     print("versions: " + ", ".join(f"{k} {v}" for k, v in report["versions"].items()))
+    print(f"llama.cpp: {report['llama_system']}")
     print(f"model: {report['model']}")
     print(f"{report['rounds_measured']} rounds; median (min - max); ratio is bessemer / llama.cpp")
 
