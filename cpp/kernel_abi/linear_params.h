@@ -9,13 +9,13 @@
 // Accumulates in f32. A row of the result depends on that row of x alone: not on m, on the tile, on
 // the number of threads (batch invariance; docs/decisions).
 //
-// int8_activations applies to block-quantised weights; dense ones beside them use f32. A row of x that
-// is not finite then gives NaN in the whole row of the result (in f32 mode NaN and infinity take
-// part in the arithmetic as they are). Blocks of x below 2^-119 in magnitude count as zero.
+// int8_activations applies to block-quantised weights; dense ones beside them use f32. A row of x
+// that is not finite then gives NaN in the whole row of the result (in f32 mode NaN and infinity
+// take part in the arithmetic as they are). Blocks of x below 2^-119 in magnitude count as zero.
 //
 // Operands in order: x [m,k]; norm_weight [k] f32 (if norm); norm_bias [k] f32 (if has_norm_bias);
-// W_0..; bias_0.. [n_i] f32 (if has_bias); residual [m,n] of out's dtype (if has_residual); out_0.. (one if gated);
-// scratch (scratch_bytes, 64-byte aligned; always present, may be empty).
+// W_0..; bias_0.. [n_i] f32 (if has_bias); residual [m,n] of out's dtype (if has_residual); out_0..
+// (one if gated); scratch (scratch_bytes, 64-byte aligned; always present, may be empty).
 #pragma once
 
 #include "kernel_abi/abi.h"
@@ -39,7 +39,8 @@ struct LinearParams {
   uint32_t activation;  // Activation
   uint32_t gated;
   uint32_t has_residual;
-  uint32_t int8_activations;  // 1: x is quantised dynamically to int8 per 32 elements (quantised weights only)
+  uint32_t int8_activations;  // 1: x is quantised dynamically to int8 per 32 elements (quantised
+                              // weights only)
   float norm_epsilon;
   uint32_t reserved;
 };

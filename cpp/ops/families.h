@@ -11,6 +11,8 @@ namespace bessemer::ops {
 
 using OpRows = std::vector<std::pair<Op, OpImpl>>;
 
-OpRows matmul_ops();  // matmul, linear
+OpRows attention_ops();  // attention, rope, scatter_rows, rope_append
+OpRows matmul_ops();     // matmul, linear
+OpRows norm_ops();       // layer_norm, rms_norm, group_norm, add_norm, norm_add
 
 }  // namespace bessemer::ops

@@ -2,13 +2,18 @@
 // around it folded in (passes make it).
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "kernel_abi/linear_params.h"
+#include "kernel_abi/matmul_params.h"
 #include "ops/families.h"
 #include "ops/lowering.h"
 
 namespace bessemer::ops {
 namespace {
+
+// Batch axes of the matmul kernel.
+constexpr size_t kBatchDims = std::extent_v<decltype(abi::MatmulParams::batch)>;
 
 std::string text(const Type& type, std::span<const Extent> extents) {
   return to_string(type, extents);
@@ -60,12 +65,99 @@ Result<std::vector<Type>> infer_matmul(const InferInput& in) {
   }
   const Shape batches[] = {ma.batch, mb.batch};
   BSM_ASSIGN(Shape shape, broadcast_shapes(batches, in.extents));
-  if (shape.size() > size_t{4}) {
-    return shape_error("at most " + std::to_string(size_t{4}) + " batch axes");
+  if (shape.size() > kBatchDims) {
+    return shape_error("at most " + std::to_string(kBatchDims) + " batch axes");
   }
   shape.push_back(ma.rows);
   shape.push_back(mb.cols);
   return std::vector<Type>{{result, std::move(shape)}};
+}
+
+// Strides in elements of one operand's batch axes, right-aligned to `rank`, 0 where it broadcasts.
+std::vector<Dim> batch_strides(const Type& type, size_t rank) {
+  const std::vector<Dim> strides = contiguous_strides(type.shape);
+  const size_t own = type.shape.size() - 2;
+  std::vector<Dim> out(rank);
+  for (size_t i = 0; i < own; ++i) {
+    if (!(type.shape[i] == Dim(1))) out[rank - own + i] = strides[i];
+  }
+  return out;
+}
+
+// Weights in blocks: the product that `linear` computes, in exact mode.
+Status lower_quantised(Lowering& lowering, const Node& node) {
+  const Tensor& x = lowering.operand(node, 0);
+  const Tensor& w = lowering.operand(node, 1);
+  if (node.attrs.get<bool>("transpose_a")) {
+    return Error{ErrorKind::kUnsupported,
+                 "a transposed first operand with a block-quantised weight; transpose it before",
+                 {}};
+  }
+  Params<abi::LinearParams> params;
+  abi::LinearParams& p = params.value;
+  const Dim m = num_elements(Shape(x.shape.begin(), x.shape.end() - 1));
+  params.set(p.m, m);
+  p.k = w.shape[1].constant();
+  p.n[0] = w.shape[0].constant();
+  p.weight_dtype[0] = static_cast<uint32_t>(w.dtype);
+  p.x_dtype = static_cast<uint32_t>(x.dtype);
+  p.out_dtype = p.x_dtype;
+  p.n_weights = 1;
+  const Tensor out = lowering.define(node);
+  const Tensor scratch = lowering.scratch(m * Dim(abi::linear_scratch_row_bytes(p)));
+  lowering.emit(
+      node, "linear__" + std::string(to_string(w.dtype)) + "_" + std::string(to_string(x.dtype)),
+      {Lowering::read(x), Lowering::read(w), Lowering::write(out), Lowering::read_write(scratch)},
+      params, Dim(2 * p.k * p.n[0]) * m);
+  return {};
+}
+
+Status lower_matmul(Lowering& lowering, const Node& node) {
+  const Tensor& a = lowering.operand(node, 0);
+  const Tensor& b = lowering.operand(node, 1);
+  if (is_quantised(b.dtype)) return lower_quantised(lowering, node);
+  const Type ta{a.dtype, a.shape};
+  const Type tb{b.dtype, b.shape};
+  const bool flip_a = node.attrs.get<bool>("transpose_a");
+  const bool flip_b = node.attrs.get<bool>("transpose_b");
+  const Matrix ma = as_matrix(ta, flip_a);
+  const Matrix mb = as_matrix(tb, flip_b);
+  const Tensor out = lowering.define(node);
+
+  Params<abi::MatmulParams> params;
+  abi::MatmulParams& p = params.value;
+  params.set(p.m, ma.rows);
+  params.set(p.k, ma.cols);
+  params.set(p.n, mb.cols);
+  const size_t rank = out.shape.size() - 2;
+  const size_t lead = kBatchDims - rank;
+  const std::vector<Dim> sa = batch_strides(ta, rank);
+  const std::vector<Dim> sb = batch_strides(tb, rank);
+  const std::vector<Dim> so = contiguous_strides(out.shape);
+  Dim batches(1);
+  for (size_t i = 0; i < kBatchDims; ++i) {
+    const bool real = i >= lead;
+    params.set(p.batch[i], real ? out.shape[i - lead] : Dim(1));
+    params.set(p.a_batch[i], real ? sa[i - lead] : Dim(0));
+    params.set(p.b_batch[i], real ? sb[i - lead] : Dim(0));
+    params.set(p.out_batch[i], real ? so[i - lead] : Dim(0));
+    if (real) batches = batches * out.shape[i - lead];
+  }
+  const Dim a_cols = ta.shape.back();
+  const Dim b_cols = tb.shape.back();
+  params.set(p.a_row, flip_a ? Dim(1) : a_cols);
+  params.set(p.a_col, flip_a ? a_cols : Dim(1));
+  params.set(p.b_row, flip_b ? Dim(1) : b_cols);
+  params.set(p.b_col, flip_b ? b_cols : Dim(1));
+  params.set(p.out_row, mb.cols);
+  p.a_dtype = static_cast<uint32_t>(a.dtype);
+  p.b_dtype = static_cast<uint32_t>(b.dtype);
+  p.out_dtype = static_cast<uint32_t>(out.dtype);
+  lowering.emit(
+      node, "matmul__" + std::string(to_string(a.dtype)) + "_" + std::string(to_string(b.dtype)),
+      {Lowering::read(a), Lowering::read(b), Lowering::write(out)}, params,
+      Dim(2) * batches * ma.rows * ma.cols * mb.cols);
+  return {};
 }
 
 // linear's operands by role; see kernel_abi/linear_params.h.
@@ -229,7 +321,8 @@ Status lower_linear(Lowering& lowering, const Node& node) {
 }  // namespace
 
 OpRows matmul_ops() {
-  return {{Op::k_matmul, {infer_matmul, nullptr, {{"transpose_a", false}, {"transpose_b", false}}}},
+  return {{Op::k_matmul,
+           {infer_matmul, lower_matmul, {{"transpose_a", false}, {"transpose_b", false}}}},
           {Op::k_linear,
            {infer_linear,
             lower_linear,

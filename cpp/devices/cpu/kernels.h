@@ -5,7 +5,13 @@
 
 namespace bessemer::cpu {
 
-void linear(const KernelCall& call);  // kernel_abi/linear_params.h
-void matmul(const KernelCall& call);  // kernel_abi/matmul_params.h
+void attention(const KernelCall& call);     // kernel_abi/attention_params.h
+void copy_bytes(const KernelCall& call);    // kernel_abi/copy_bytes_params.h
+void linear(const KernelCall& call);        // kernel_abi/linear_params.h
+void matmul(const KernelCall& call);        // kernel_abi/matmul_params.h
+void norm(const KernelCall& call);          // kernel_abi/norm_params.h
+void rope(const KernelCall& call);          // kernel_abi/rope_params.h
+void rope_append(const KernelCall& call);   // kernel_abi/rope_params.h
+void scatter_rows(const KernelCall& call);  // kernel_abi/rope_params.h
 
 }  // namespace bessemer::cpu
