@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 namespace bessemer {
 namespace {
@@ -50,6 +51,18 @@ bool Schedule::operator==(const Schedule& o) const {
          arena_blocks == o.arena_blocks && arena_bound == o.arena_bound &&
          guard_bytes == o.guard_bytes && critical_path == o.critical_path &&
          in_place_merges == o.in_place_merges && views == o.views;
+}
+
+std::vector<FreedBytes> freed_bytes(const Schedule& schedule) {
+  std::unordered_set<uint32_t> taken_over;
+  for (const ArenaValue& v : schedule.values) taken_over.insert(v.takes_over);
+  std::vector<FreedBytes> freed;
+  for (const ArenaValue& v : schedule.values) {
+    if (taken_over.count(v.buffer) == 0) freed.push_back({v.last, v.block, v.offset, v.max_bytes});
+  }
+  std::stable_sort(freed.begin(), freed.end(),
+                   [](const FreedBytes& a, const FreedBytes& b) { return a.step < b.step; });
+  return freed;
 }
 
 PlanStats plan_stats(const Schedule& s) {

@@ -67,6 +67,18 @@ struct Schedule {
   bool operator==(const Schedule&) const;  // all but `seconds`
 };
 
+// Arena bytes that hold nothing any more once step `step` is done: the place of a value that dies
+// there and is not taken over. Debug runs poison them, and check that the guard_bytes from
+// offset + max_bytes of each living value are as they left them.
+struct FreedBytes {
+  uint32_t step = 0;
+  uint32_t block = 0;
+  int64_t offset = 0;
+  int64_t bytes = 0;  // at the maxima
+  bool operator==(const FreedBytes&) const = default;
+};
+[[nodiscard]] std::vector<FreedBytes> freed_bytes(const Schedule& schedule);  // by step
+
 struct PlanStats {
   int64_t peak = 0;   // bytes of the arena
   int64_t bound = 0;  // bytes that any placement needs

@@ -147,6 +147,44 @@ TEST(Plan, ChainsWorkInPlace) {
   EXPECT_EQ(s->live_bytes(), (std::vector<int64_t>{100, 100, 100}));
 }
 
+TEST(Plan, FreedBytesAreThoseOfTheLastInPlace) {
+  LoweredGraph g = chain(100);
+  const auto s = plan_schedule(g, small_target(64), {});
+  ASSERT_TRUE(s.ok());
+  EXPECT_EQ(freed_bytes(*s), (std::vector<FreedBytes>{{2, 0, 0, 100}}));
+}
+
+// Poison what dies, after each step of a run in order: nothing changes.
+TEST(Plan, FreedBytesHoldNothingThatIsReadLater) {
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    std::mt19937_64 random(seed);
+    const RandomGraph g = random_graph(random);
+    const auto s = plan_schedule(g.lowered, small_target(4), g.extents);
+    ASSERT_TRUE(s.ok());
+    // A thunk that writes them in the step after is a run with poison.
+    Schedule poisoned = *s;
+    LoweredGraph with_poison = g.lowered;
+    const std::vector<FreedBytes> freed = freed_bytes(*s);
+    for (size_t i = freed.size(); i-- > 0;) {
+      Thunk t = thunk("poison", {{Space::kArena, Access::kWrite, freed[i].block,
+                                  Dim(freed[i].offset), Dim(freed[i].bytes)}});
+      const auto at = static_cast<std::ptrdiff_t>(freed[i].step) + 1;
+      poisoned.thunks.insert(poisoned.thunks.begin() + at, t);
+      poisoned.original.insert(poisoned.original.begin() + at,
+                               static_cast<uint32_t>(with_poison.thunks.size()));
+      with_poison.thunks.push_back(t);
+    }
+    poisoned.barrier_before.assign(poisoned.thunks.size(), 1);
+    const ExtentValues maxima = s->extent_maxima();
+    testing::Defined defined;
+    const testing::Trace meant = testing::run_graph(g.lowered, maxima, &defined);
+    defined.resize(with_poison.thunks.size());
+    testing::Trace got = testing::run_schedule(with_poison, poisoned, maxima, defined, seed);
+    got.digests.resize(meant.digests.size());
+    ASSERT_EQ(meant, got) << "seed " << seed;
+  }
+}
+
 TEST(Plan, GuardBytesKeepValuesApart) {
   PlanOptions options;
   options.guard_bytes = true;
