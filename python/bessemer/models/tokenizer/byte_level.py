@@ -146,10 +146,8 @@ def _word_cutter(patterns: tuple[str, ...]) -> PreTokenizer:
     for pattern in patterns:
         if pattern == DIGIT:
             cutters.append(pre_tokenizers.Digits(individual_digits=True))
-        elif pattern == GPT2:
-            cutters.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True))
-        else:
+        elif pattern != GPT2 or pattern != patterns[-1]:
             cutters.append(pre_tokenizers.Split(Regex(pattern), behavior="isolated"))
-    if patterns[-1] != GPT2:
-        cutters.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
+    # Bytes become characters last. The library has GPT-2's pattern built in there, which is faster.
+    cutters.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=patterns[-1] == GPT2))
     return cutters[0] if len(cutters) == 1 else pre_tokenizers.Sequence(cutters)

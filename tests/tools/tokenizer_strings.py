@@ -1,0 +1,312 @@
+"""The strings of the tokeniser cases: about every way in which texts are nasty to tokenisers."""
+
+# ruff: noqa: RUF001 - characters that look like others are the point
+
+from __future__ import annotations
+
+import random
+
+_SENTENCES = [
+    "",
+    "a",
+    "Hello, world!",
+    "The quick brown fox jumps over the lazy dog.",
+    "It's John's; they're, we've, I'll, you'd, I'm, don't, CAN'T, IT'S, Y'ALL'D'VE.",
+    "\u2019tis the season, isn\u2019t it?",
+    "Der Zug fährt um 7 Uhr früh über die Brücke; Füße müssen größer sein.",
+    "L'été dernier, nous avons mangé des crêpes à Saint-Étienne-du-Grès.",
+    "El niño comió jalapeños y bebió agüita en Logroño, ¿verdad? ¡Claro!",
+    "Zażółć gęślą jaźń, a potem wróć do Łodzi.",
+    "Příliš žluťoučký kůň úpěl ďábelské ódy.",
+    "Árvíztűrő tükörfúrógép.",
+    "Съешь ещё этих мягких французских булок, да выпей чаю.",
+    "Γαζέες και μυρτιές δεν θα βρω πια στο χρυσαφί ξέφωτο.",
+    "שלום עולם, מה שלומך היום?",
+    "مرحبا بالعالم، كيف حالك اليوم؟ ١٢٣٤٥٦٧٨٩٠",
+    "سلام دنیا، می‌خواهم کتاب بخوانم.",
+    "नमस्ते दुनिया, आप कैसे हैं? १२३४५",
+    "হ্যালো বিশ্ব, কেমন আছো?",
+    "வணக்கம் உலகம்",
+    "สวัสดีชาวโลก วันนี้อากาศดีมาก",
+    "ສະບາຍດີ ແລະ မင်္ဂလာပါ និង សួស្តី",
+    "你好，世界！今天天气真好，我们去公园散步吧。",
+    "繁體中文與简体中文混排，「引號」、《書名》……",
+    "こんにちは世界。今日はいい天気ですね。カタカナ、ひらがな、漢字。",
+    "안녕하세요 세계! 오늘 날씨가 참 좋네요. ㅋㅋㅋ ㅠㅠ",
+    "Xin chào thế giới, hôm nay trời đẹp quá! Nguyễn Thị Ánh Nguyệt",
+    "გამარჯობა მსოფლიო · Բարեւ աշխարհ · ሰላም ልዑል",
+    "Merhaba dünya, İstanbul'da ılık bir gün; ığdır.",
+    "𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𝓼𝓬𝓻𝓲𝓹𝓽 𝟘𝟙𝟚 ｆｕｌｌｗｉｄｔｈ １２３",
+    "ﬁne ﬂuﬀ ℃ № ™ ㎏ ½ ¼ ² ³ ① ⑳ Ⅷ ⅷ",
+    "é é  e\u0301 a\u0308\u0323 \u0301alone Z\u0351\u036b\u0343algo",
+    "zero\u200bwidth\u200djoin\u200cnon\u2060word\ufeffbom",
+    "\ufeffstart with a byte order mark",
+    "left\u202eright\u202c and \u2066isolate\u2069",
+    "soft\u00adhyphen non\u2011breaking\u00a0space\u202fnarrow\u3000wide",
+    "😀",
+    "😀😃😄",
+    "👍🏽 👩‍👩‍👧‍👦 🏳️‍🌈 🇩🇪🇫🇷 👩🏿‍🚀 ❤️ ☺ ©️ #️⃣ 1️⃣",
+    "I love 🍕 and 🍣, but not 🥦!!!",
+    "(╯°□°)╯︵ ┻━┻ ¯\\_(ツ)_/¯ ʕ•ᴥ•ʔ",
+    "→ ⇒ ∀x∈ℝ: ∃y ≤ √x² ∫₀^∞ e⁻ˣ dx ≈ 1 ± 0.5‰",
+    "𓀀𓁐 𒀀 𐍈 🀄 🂡 🜁 \U0001fae0 \U0001f9ff",
+    "\ue000\uf8ff \U000f0000 \U0010ffff \u0378 \uffff \ufffd",
+]
+
+_NUMBERS = [
+    "0",
+    "7",
+    "42",
+    "123",
+    "1234",
+    "12345",
+    "1234567890",
+    "3.14159",
+    "-1",
+    "+1.5e-10",
+    "1,000,000",
+    "0x1F600",
+    "0b1010",
+    "1_000_000",
+    "2026-12-01T13:22:07Z",
+    "192.168.0.1",
+    "10:30",
+    "50%",
+    "$9.99",
+    "€1.234,56",
+    "1/2",
+    "2^10",
+    "1st 2nd 3rd",
+    "a1b2c3",
+    "x86_64",
+    "007",
+    "0.1 + 0.2 != 0.3",
+    "٠١٢٣",
+    "१२३",
+    "１２３",
+    "½⅓",
+    "Ⅻ",
+    "123abc456",
+    "12 34 56",
+    "1  2   3",
+]
+
+_CODE = [
+    "def f(x: int) -> int:\n    return x + 1\n",
+    "for (int i = 0; i < n; ++i) {\n\tsum += a[i] * b[i];\n}\n",
+    "if (a && b || !c) { return a ? b : c; }  // why not?",
+    "SELECT * FROM users WHERE name = 'O''Brien' AND age >= 18;",
+    '<div class="a b"><p>Hi &amp; bye</p><br/></div>',
+    "<table><tr><td>1</td><th>2</th></tr></table><h1>T</h1><ul><li>x</li></ul><s>no</s><code>",
+    '{"key": [1, 2.5, null, true], "nested": {"a": "b\\n"}}',
+    'print(f"{x!r:>10}")\\n\\t\\x00 \\u1234',
+    "#include <vector>\n#define MAX(a,b) ((a)>(b)?(a):(b))\n",
+    'git commit -m "fix: don\'t crash" && git push origin HEAD:main',
+    "$ ls -la | grep '^d' > out.txt 2>&1; echo $?",
+    "C:\\Users\\me\\file.txt /usr/local/bin ~/.bashrc ../..",
+    "https://example.com/a/b?c=d&e=%20f#g user@example.org",
+    '@decorator\nclass A(B, metaclass=C):\n    """Doc."""\n\n    __slots__ = ()\n',
+    'fn main() -> Result<(), Box<dyn Error>> { println!("{:?}", v?); Ok(()) }',
+    "let x = arr.map(|&y| y as f32).collect::<Vec<_>>();",
+    "a==b===c!=d!==e<=f>=g<<h>>i>>>j**k//l%m@n&o|p^q~r",
+    "((((((()))))))[[[]]]{{{}}}<<<>>>",
+    "!!! ??? ... ,,, ;;; ::: --- ___ === +++ *** ### @@@ $$$ %%% ^^^ &&& ~~~ ``` |||",
+    "...\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] todo\n  - **bold** _it_ `code`\n",
+    "\\begin{equation} E = mc^2 \\end{equation} $\\alpha_{i,j}^{2}$",
+    "camelCase PascalCase snake_case SCREAMING_SNAKE kebab-case dot.case HTTPSConnection2",
+]
+
+_SPECIAL = [
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n",
+    "a<|im_end|>b",
+    " <|im_end|> ",
+    "<|im_end|><|im_end|>",
+    "<|im_end",
+    "|im_end|>",
+    "<|IM_END|>",
+    "<|im_start|><|im_star",
+    "<<|im_start|>>",
+    "<|im_<|im_end|>start|>",
+    "<|endoftext|>\n\n<|endoftext|>",
+    "<repo_name>x<file_sep>y<filename>z",
+    "<gh_stars>",
+    "<jupyter_code>1+1<jupyter_output>2",
+    "<empty_output>",
+    "<reponame>",
+    "<repo_name",
+    "<issue_start><issue_comment><issue_closed>",
+    "<bos>",
+    "<eos>",
+    "<pad>",
+    "<unk>",
+    "<mask>",
+    "<bos>Hello",
+    "Hello<eos>",
+    "<start_of_turn>user\nHi<end_of_turn>\n",
+    "<start_of_turn>model\n",
+    "<end_of_turn",
+    "<unused0>",
+    "<unused6241>",
+    "<unused6242>",
+    "<unused99> <unused1>",
+    "[multimodal]",
+    "x[multimodal]y",
+    "[MULTIMODAL]",
+    "<start_of_image><end_of_image>",
+    "<image_soft_token>",
+    "<0x0A>",
+    "<0x00><0xFF>",
+    "</s>",
+    "<s>",
+    "<s>hi</s>",
+    "[INST] x [/INST]",
+    "<|eot_id|>",
+    "<|begin_of_text|>",
+    "< bos >",
+    "<bos><bos>",
+    "<BOS>",
+    "&lt;bos&gt;",
+    "<\u200bbos>",
+]
+
+_SPACES = [
+    *(" " * n for n in (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 30, 31, 32, 33, 40, 64, 100)),
+    *("\n" * n for n in (1, 2, 3, 4, 5, 8, 30, 31, 32, 33, 40, 65)),
+    *("\t" * n for n in (1, 2, 3, 4, 8, 31, 32, 33)),
+    *("a" + " " * n + "b" for n in (1, 2, 3, 4, 8, 16, 33)),
+    *("a" + "\n" * n + "b" for n in (1, 2, 3, 32)),
+    *("x" + " " * n for n in (1, 2, 5)),
+    *(" " * n + "x" for n in (1, 2, 5)),
+    "\r",
+    "\r\n",
+    "\r\n\r\n",
+    "a\r\nb\rc\nd",
+    " \n ",
+    "\n \n",
+    "  \n\n  \n",
+    "\t \t ",
+    " \t\n\r\x0b\x0c ",
+    "a \n b",
+    "a  \n  b",
+    "\n\n\n  indented\n    more\n\t\ttabs",
+    "trailing   \n",
+    "\u00a0",
+    "\u00a0\u00a0x",
+    "\u2003em\u2009thin",
+    "\u2028line\u2029para",
+    "\u0085next",
+    "\u3000\u3000全角",
+    "a\u00a0 \u00a0b",
+    "\x1c\x1d\x1e\x1f",
+]
+
+_CONTROL = [
+    "\x00",
+    "a\x00b",
+    "\x00\x00",
+    "\x01\x02\x03\x04\x05\x06\x07\x08",
+    "\x0e\x0f\x10\x11\x12\x13",
+    "\x14\x15\x16\x17\x18\x19\x1a\x1b",
+    "\x7f",
+    "\x80\x81\x9f",
+    "\x1b[31mred\x1b[0m",
+    "bell\x07",
+]
+
+_LONG = [
+    "a" * 100,
+    "ab" * 100,
+    "aaaa " * 40,
+    "A" * 257,
+    "ha" * 33 + "!",
+    "z" * 1000,
+    "-" * 80,
+    "=" * 79,
+    "." * 50,
+    "😀" * 20,
+    "é" * 50,
+    "你" * 40,
+    "0" * 60,
+    "1234567890" * 10,
+    "_" * 33,
+    "\u0301" * 9,
+    "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft",
+    "pneumonoultramicroscopicsilicovolcanoconiosis",
+    "supercalifragilisticexpialidocious " * 3,
+    "the the the the the the the the",
+    "tHe qUiCk BrOwN fOx",
+    "abababababcbcbcbcbc",
+    "noonnoonnoon",
+    "aba abab ababa bab baba babab",
+    "banananananana",
+    "mississippimississippi",
+]
+
+# (first, last) code points that random strings are drawn from.
+_RANGES = [
+    (0x20, 0x7E),
+    (0x20, 0x7E),
+    (0x61, 0x7A),
+    (0x30, 0x39),
+    (0x09, 0x0D),
+    (0xA0, 0x24F),
+    (0x300, 0x36F),
+    (0x370, 0x52F),
+    (0x590, 0x6FF),
+    (0x900, 0xDFF),
+    (0xE00, 0xEFF),
+    (0x1100, 0x11FF),
+    (0x1E00, 0x1FFF),
+    (0x2000, 0x2580),
+    (0x2582, 0x2BFF),
+    (0x3040, 0x30FF),
+    (0x4E00, 0x9FA5),
+    (0xAC00, 0xD7A3),
+    (0xFF00, 0xFFEF),
+    (0x10000, 0x100FF),
+    (0x1F300, 0x1FAFF),
+    (0x20000, 0x200FF),
+]
+
+
+def _random_strings(count: int, seed: int) -> list[str]:
+    draw = random.Random(seed)
+    words = " ".join(_SENTENCES + _CODE).split(" ")
+    strings = []
+    for i in range(count):
+        parts = []
+        for _ in range(draw.randint(1, 12)):
+            kind = draw.randrange(4)
+            if kind == 0:
+                parts.append(draw.choice(words))
+            elif kind == 1:
+                parts.append(draw.choice([" ", " ", "  ", "\n", "\t", "\n\n", ""]))
+            else:
+                low, high = draw.choice(_RANGES)
+                length = draw.randint(1, 6)
+                parts.append("".join(chr(draw.randint(low, high)) for _ in range(length)))
+        if i % 10 == 0:
+            parts.insert(draw.randrange(len(parts) + 1), draw.choice(_SPECIAL))
+        strings.append("".join(parts))
+    return strings
+
+
+def strings() -> list[str]:
+    """All strings, each once, in a fixed order."""
+    groups = [
+        _SENTENCES,
+        _NUMBERS,
+        _CODE,
+        _SPECIAL,
+        _SPACES,
+        _CONTROL,
+        _LONG,
+        [s + t for s, t in zip(_SENTENCES, reversed(_SENTENCES), strict=True)],
+        [" " + s for s in _SENTENCES[:30]],
+        ["\n".join(_CODE)],
+        _random_strings(240, seed=20261201),
+    ]
+    return list(dict.fromkeys(s for group in groups for s in group))
