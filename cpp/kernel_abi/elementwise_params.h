@@ -32,7 +32,7 @@ struct ElementwiseInstr {
   uint16_t op;         // ElementwiseOp
   uint8_t dtype;       // bessemer::DType of the result
   uint8_t data_dtype;  // bessemer::DType of the data operands (of the source, for cast)
-  uint8_t sources[3];  // values; unused ones are 0
+  uint8_t sources[3];  // values; unused ones repeat the first
   uint8_t reserved;
 };
 static_assert(sizeof(ElementwiseInstr) == 8);

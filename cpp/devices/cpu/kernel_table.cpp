@@ -10,14 +10,9 @@ struct Entry {
 
 // One line a kernel, in alphabetical order.
 constexpr Entry kTable[] = {
-    {"attention", attention},
-    {"copy_bytes", copy_bytes},
-    {"linear", linear},
-    {"matmul", matmul},
-    {"norm", norm},
-    {"rope", rope},
-    {"rope_append", rope_append},
-    {"scatter_rows", scatter_rows},
+    {"attention", attention}, {"copy_bytes", copy_bytes},   {"elementwise", elementwise},
+    {"linear", linear},       {"matmul", matmul},           {"norm", norm},
+    {"rope", rope},           {"rope_append", rope_append}, {"scatter_rows", scatter_rows},
 };
 
 }  // namespace

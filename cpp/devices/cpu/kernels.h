@@ -7,6 +7,7 @@ namespace bessemer::cpu {
 
 void attention(const KernelCall& call);     // kernel_abi/attention_params.h
 void copy_bytes(const KernelCall& call);    // kernel_abi/copy_bytes_params.h
+void elementwise(const KernelCall& call);   // kernel_abi/elementwise_params.h
 void linear(const KernelCall& call);        // kernel_abi/linear_params.h
 void matmul(const KernelCall& call);        // kernel_abi/matmul_params.h
 void norm(const KernelCall& call);          // kernel_abi/norm_params.h

@@ -1,0 +1,2 @@
+#define BSM_ELEMENTWISE elementwise_generic
+#include "devices/cpu/elementwise.inl"
