@@ -100,10 +100,10 @@ void encode(const RegionProgram& program, abi::ElementwiseParams& p) {
   p.n_inputs = static_cast<uint32_t>(program.inputs.size());
   p.n_outputs = static_cast<uint32_t>(program.outputs.size());
   p.n_instrs = static_cast<uint32_t>(program.instrs.size());
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
+  for (uint32_t i = 0; i < p.n_inputs && i < abi::kElementwiseMaxInputs; ++i) {
     p.input_dtype[i] = static_cast<uint8_t>(program.inputs[i]);
   }
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
+  for (uint32_t i = 0; i < p.n_outputs && i < abi::kElementwiseMaxOutputs; ++i) {
     p.output_value[i] = static_cast<uint8_t>(program.outputs[i]);
   }
   for (size_t k = 0; k < program.instrs.size(); ++k) {

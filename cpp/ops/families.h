@@ -12,8 +12,11 @@ namespace bessemer::ops {
 using OpRows = std::vector<std::pair<Op, OpImpl>>;
 
 OpRows attention_ops();    // attention, rope, scatter_rows, rope_append
+OpRows elementwise_ops();  // the table's elementwise rows, cast, region
+OpRows movement_ops();     // slice, split, reshape, transpose, expand, reverse, tile
+OpRows joining_ops();      // concat, pad, tril, triu, iota
+OpRows gather_ops();       // gather, embedding
 OpRows matmul_ops();       // matmul, linear
 OpRows norm_ops();         // layer_norm, rms_norm, group_norm, add_norm, norm_add
-OpRows elementwise_ops();  // the table's elementwise rows, cast, region
 
 }  // namespace bessemer::ops

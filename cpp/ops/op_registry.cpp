@@ -12,7 +12,8 @@ using Registry = std::unordered_map<Op, OpImpl>;
 
 Registry make_registry() {
   Registry registry;
-  for (OpRows (*family)() : {elementwise_ops, matmul_ops, attention_ops, norm_ops}) {
+  for (OpRows (*family)() : {elementwise_ops, movement_ops, joining_ops, gather_ops, matmul_ops,
+                             attention_ops, norm_ops}) {
     for (auto& [op, impl] : family()) registry.emplace(op, std::move(impl));
   }
   return registry;

@@ -71,7 +71,7 @@ static inline float erf(float x) {
   const float a = fabs(x);
   const float z = a * a;
   const float small =
-      a * (0x1.20dd76p+0f +
+      a + a * (0x1.06eba8p-3f +
            z * (-0x1.812742p-2f +
                 z * (0x1.ce2e06p-4f +
                      z * (-0x1.b80e3p-6f +
@@ -311,6 +311,14 @@ static inline float pow(float fx, float fy) {
   r = a == 1.0 && fabs(y) == static_cast<double>(INFINITY) ? 1.0 : r;
   r = y == 0.0 || x == 1.0 ? 1.0 : r;
   return static_cast<float>(r);
+}
+
+static inline float bsm_hypot(float x, float y) {
+  const double a = fabs(static_cast<double>(x));
+  const double b = fabs(static_cast<double>(y));
+  const double r = __builtin_sqrt(a * a + b * b);
+  const double infinity = static_cast<double>(INFINITY);
+  return static_cast<float>(a == infinity || b == infinity ? infinity : r);
 }
 
 // x - floor(x / y) * y, exactly; the sign of y. Not vectorised: fmod is a long division.

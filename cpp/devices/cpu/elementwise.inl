@@ -404,6 +404,10 @@ void merge_axes(const abi::ElementwiseParams& p, Plan& plan) {
   const int n = static_cast<int>(p.n_inputs);
   for (int axis = 0; axis < static_cast<int>(p.rank); ++axis) {
     const int64_t size = p.dims[axis];
+    if (size <= 0) {
+      plan.total = 0;
+      return;
+    }
     plan.total *= size;
     if (size == 1) continue;
     bool merges = plan.rank > 0;

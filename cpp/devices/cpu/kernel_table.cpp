@@ -10,9 +10,22 @@ struct Entry {
 
 // One line a kernel, in alphabetical order.
 constexpr Entry kTable[] = {
-    {"attention", attention}, {"copy_bytes", copy_bytes},   {"elementwise", elementwise},
-    {"linear", linear},       {"matmul", matmul},           {"norm", norm},
-    {"rope", rope},           {"rope_append", rope_append}, {"scatter_rows", scatter_rows},
+    {"attention", attention},
+    {"concat", concat},
+    {"copy", copy},
+    {"copy_bytes", copy_bytes},
+    {"elementwise", elementwise},
+    {"embedding", embedding},
+    {"gather", gather},
+    {"iota", iota},
+    {"linear", linear},
+    {"matmul", matmul},
+    {"norm", norm},
+    {"pad", pad},
+    {"rope", rope},
+    {"rope_append", rope_append},
+    {"scatter_rows", scatter_rows},
+    {"tri", tri},
 };
 
 }  // namespace

@@ -6,13 +6,20 @@
 namespace bessemer::cpu {
 
 void attention(const KernelCall& call);     // kernel_abi/attention_params.h
+void concat(const KernelCall& call);        // kernel_abi/copy_params.h
+void copy(const KernelCall& call);          // kernel_abi/copy_params.h
 void copy_bytes(const KernelCall& call);    // kernel_abi/copy_bytes_params.h
 void elementwise(const KernelCall& call);   // kernel_abi/elementwise_params.h
+void embedding(const KernelCall& call);     // kernel_abi/gather_params.h
+void gather(const KernelCall& call);        // kernel_abi/gather_params.h
+void iota(const KernelCall& call);          // kernel_abi/copy_params.h
 void linear(const KernelCall& call);        // kernel_abi/linear_params.h
 void matmul(const KernelCall& call);        // kernel_abi/matmul_params.h
 void norm(const KernelCall& call);          // kernel_abi/norm_params.h
+void pad(const KernelCall& call);           // kernel_abi/copy_params.h
 void rope(const KernelCall& call);          // kernel_abi/rope_params.h
 void rope_append(const KernelCall& call);   // kernel_abi/rope_params.h
 void scatter_rows(const KernelCall& call);  // kernel_abi/rope_params.h
+void tri(const KernelCall& call);           // kernel_abi/copy_params.h
 
 }  // namespace bessemer::cpu
