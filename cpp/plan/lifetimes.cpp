@@ -82,11 +82,11 @@ Lifetimes find_lifetimes(const ValueTable& values, const std::vector<uint32_t>& 
   }
   std::partial_sum(kept.begin(), kept.end(), kept.begin());
   for (const Merge& m : merges) kept[m.step] -= values.size[m.out];
-  result.bound = *std::max_element(kept.begin(), kept.end());
+  const int64_t allowed =
+      std::max(options.allowed_bytes, *std::max_element(kept.begin(), kept.end()));
 
   for (const Merge& m : merges) {
-    if (kept[m.step] + values.size[m.out] > result.bound ||
-        !shares_group(values, m, position, groups)) {
+    if (kept[m.step] + values.size[m.out] > allowed || !shares_group(values, m, position, groups)) {
       ++result.merges;
       continue;
     }
@@ -115,12 +115,13 @@ Lifetimes find_lifetimes(const ValueTable& values, const std::vector<uint32_t>& 
       if (end == s.upper) continue;
       const auto from = kept.begin() + s.upper;
       const auto to = kept.begin() + end;
-      if (*std::max_element(from, to) + s.size > result.bound) continue;
+      if (*std::max_element(from, to) + s.size > allowed) continue;
       for (auto it = from; it != to; ++it) *it += s.size;
       s.upper = end;
       result.kept_longer = true;
     }
   }
+  result.bound = *std::max_element(kept.begin(), kept.end());
   return result;
 }
 

@@ -26,9 +26,11 @@ struct ArenaStorage {
 
 struct LifetimeOptions {
   bool reuse = true;  // false: every value has a storage of its own for the whole schedule
-  // Keep storages to the end of their barrier group where that does not raise the bound, so that
-  // reuse does not put barriers between thunks that are otherwise independent.
+  // Keep storages to the end of their barrier group where that does not raise the bound (or not
+  // above allowed_bytes), so that reuse does not put barriers between thunks that are otherwise
+  // independent.
   bool keep_to_group_end = true;
+  int64_t allowed_bytes = 0;  // what the bound may rise to for that
 };
 
 struct Lifetimes {

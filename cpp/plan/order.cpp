@@ -157,7 +157,7 @@ ThunkOrder choose_order(const DependenceGraph& graph, const ValueTable& values,
   ThunkOrder best;
   best.order.resize(graph.size());
   std::iota(best.order.begin(), best.order.end(), 0);
-  best.program_peak = best.peak = peak_bytes(values, best.order);
+  best.program_peak = best.peak = best.allowed_peak = peak_bytes(values, best.order);
   if (!options.reorder || graph.size() < 2) return best;
 
   const auto consider = [&](std::vector<uint32_t> order) {
@@ -191,11 +191,13 @@ ThunkOrder choose_order(const DependenceGraph& graph, const ValueTable& values,
     consider(std::move(order));
   }
 
-  std::vector<uint32_t> wide = ordering::widen_groups(graph, values, best.peak, best.order);
+  best.allowed_peak =
+      best.peak + static_cast<int64_t>(static_cast<double>(best.peak) * options.peak_slack);
+  std::vector<uint32_t> wide = ordering::widen_groups(graph, values, best.allowed_peak, best.order);
   const int64_t wide_peak = peak_bytes(values, wide);
   const bool fewer_groups =
       dependence_groups(graph, wide).back() < dependence_groups(graph, best.order).back();
-  if (wide_peak < best.peak || (wide_peak == best.peak && fewer_groups)) {
+  if (wide_peak < best.peak || (wide_peak <= best.allowed_peak && fewer_groups)) {
     best.order = std::move(wide);
     best.peak = wide_peak;
   }

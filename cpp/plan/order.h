@@ -12,6 +12,8 @@ namespace bessemer {
 
 struct OrderOptions {
   bool reorder = true;  // false: program order
+  // How far the peak may rise above the least found, as a fraction of it, for fewer barriers.
+  double peak_slack = 0;
   // How many states the exact search may visit, over all stretches of the graph, a thunk.
   int64_t search_states_per_thunk = 4;
 };
@@ -19,7 +21,8 @@ struct OrderOptions {
 struct ThunkOrder {
   std::vector<uint32_t> order;  // original indices
   int64_t peak = 0;             // bytes alive at once, merging in place wherever possible
-  int64_t program_peak = 0;     // the same in program order, never less than `peak`
+  int64_t program_peak = 0;     // the same in program order; not less than `peak` without slack
+  int64_t allowed_peak = 0;     // the least peak found and the slack
 };
 
 [[nodiscard]] ThunkOrder choose_order(const DependenceGraph& graph, const ValueTable& values,

@@ -18,8 +18,10 @@ Packed pack(const std::vector<ArenaStorage>& storages, const std::vector<uint32_
   p.offsets.assign(subset.size(), 0);
   std::vector<uint32_t> by_size(subset.size());
   std::iota(by_size.begin(), by_size.end(), 0);
-  std::stable_sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
-    return storages[subset[a]].size > storages[subset[b]].size;
+  std::sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
+    return storages[subset[a]].size != storages[subset[b]].size
+               ? storages[subset[a]].size > storages[subset[b]].size
+               : a < b;
   });
   std::vector<uint32_t> done;
   std::vector<std::pair<int64_t, int64_t>> taken;

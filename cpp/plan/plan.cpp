@@ -91,6 +91,11 @@ Status check_offsets(const LoweredGraph& lowered, const AccessTable& accesses,
 Result<Schedule> plan_schedule(const LoweredGraph& lowered, const Target& target,
                                std::span<const Extent> extents, const PlanOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  if (options.peak_slack < 0 || !(options.peak_slack <= 1e6)) {
+    return Error{ErrorKind::kInvalidArgument,
+                 "peak_slack is a fraction from 0 on, got " + std::to_string(options.peak_slack),
+                 {}};
+  }
   if (target.alignment < 1 || target.max_block_bytes < 1 || target.max_offset < 1) {
     return Error{ErrorKind::kInvalidArgument,
                  "target `" + target.name + "` needs an alignment, block size and offset above 0",
@@ -117,15 +122,19 @@ Result<Schedule> plan_schedule(const LoweredGraph& lowered, const Target& target
       collect_values(lowered, accesses, target.alignment, schedule.guard_bytes);
   OrderOptions order_options;
   order_options.reorder = options.reorder;
-  schedule.original = choose_order(graph, values, order_options).order;
+  order_options.peak_slack = options.peak_slack;
+  ThunkOrder order = choose_order(graph, values, order_options);
+  schedule.original = std::move(order.order);
   const std::vector<uint32_t> groups = dependence_groups(graph, schedule.original);
 
   LifetimeOptions lifetime_options;
   lifetime_options.reuse = options.reuse;
   lifetime_options.keep_to_group_end = options.merge_groups;
+  lifetime_options.allowed_bytes = order.allowed_peak;
   BSM_ASSIGN(Candidate best, place_lifetimes(lowered, values, schedule.original, groups, target,
                                              lifetime_options, options.arena_budget_s));
-  if (best.placement.total > best.lifetimes.bound && best.lifetimes.kept_longer) {
+  if (best.placement.total > std::max(best.lifetimes.bound, order.allowed_peak) &&
+      best.lifetimes.kept_longer) {
     // Longer lifetimes do not raise the bound, but may make it harder to reach.
     lifetime_options.keep_to_group_end = false;
     BSM_ASSIGN(Candidate shorter,

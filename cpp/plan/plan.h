@@ -17,6 +17,9 @@ struct PlanOptions {
   bool reorder = true;       // false: keep program order
   bool reuse = true;         // false: every value has a place of its own (for debugging)
   bool merge_groups = true;  // keep storages to the end of their group, if that costs nothing
+  // How far the arena may grow above the least peak found, as a fraction of it, to need fewer
+  // barriers.
+  double peak_slack = 0;
   bool guard_bytes = false;  // keep `target.alignment` unused bytes after every value
   // Time that the arena's search may take when the greedy placement misses the lower bound.
   double arena_budget_s = 0.05;

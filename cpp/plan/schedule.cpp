@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <unordered_set>
 
 namespace bessemer {
@@ -60,8 +61,9 @@ std::vector<FreedBytes> freed_bytes(const Schedule& schedule) {
   for (const ArenaValue& v : schedule.values) {
     if (taken_over.count(v.buffer) == 0) freed.push_back({v.last, v.block, v.offset, v.max_bytes});
   }
-  std::stable_sort(freed.begin(), freed.end(),
-                   [](const FreedBytes& a, const FreedBytes& b) { return a.step < b.step; });
+  std::sort(freed.begin(), freed.end(), [](const FreedBytes& a, const FreedBytes& b) {
+    return std::tie(a.step, a.block, a.offset) < std::tie(b.step, b.block, b.offset);
+  });
   return freed;
 }
 

@@ -156,8 +156,9 @@ class Validator {
   Status check_value_overlaps() const {
     std::vector<const ArenaValue*> by_first;
     for (const ArenaValue& v : schedule_.values) by_first.push_back(&v);
-    std::stable_sort(by_first.begin(), by_first.end(),
-                     [](const ArenaValue* a, const ArenaValue* b) { return a->first < b->first; });
+    std::sort(by_first.begin(), by_first.end(), [](const ArenaValue* a, const ArenaValue* b) {
+      return std::tie(a->first, a->last, a->buffer) < std::tie(b->first, b->last, b->buffer);
+    });
     std::vector<const ArenaValue*> living;
     for (const ArenaValue* v : by_first) {
       std::erase_if(living, [&](const ArenaValue* u) { return u->last < v->first; });

@@ -1,5 +1,6 @@
 // Time and quality of the plan stage on synthetic graphs:
-//   bench_plan [--repeat N] [--only TEXT]    (graphs with TEXT in their name)
+//   bench_plan [--repeat N] [--only TEXT] [--slack X]
+// where TEXT picks graphs by their name, X is the part of the peak that may be added for barriers.
 // Prints, per graph: thunks, median milliseconds per 1,000 thunks (whole stage, and the validator),
 // arena peak over lower bound, what program order would need, barriers and the fewest groups.
 #include <algorithm>
@@ -170,7 +171,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-int run(int repeat, const std::string& only) {
+int run(int repeat, const std::string& only, double slack) {
   struct Case {
     std::string name;
     LoweredGraph graph;
@@ -205,6 +206,7 @@ int run(int repeat, const std::string& only) {
     const double thousands = static_cast<double>(c.graph.thunks.size()) / 1000.0;
     PlanOptions options;
     options.validate = false;
+    options.peak_slack = slack;
     std::vector<double> plan_ms;
     std::vector<double> validate_ms;
     Schedule schedule;
@@ -246,18 +248,21 @@ int run(int repeat, const std::string& only) {
 int main(int argc, char** argv) {
   int repeat = 9;
   std::string only;
+  double slack = 0;
   for (int i = 1; i < argc; ++i) {
     if (i + 1 < argc && std::strcmp(argv[i], "--repeat") == 0) {
       repeat = std::atoi(argv[++i]);
     } else if (i + 1 < argc && std::strcmp(argv[i], "--only") == 0) {
       only = argv[++i];
+    } else if (i + 1 < argc && std::strcmp(argv[i], "--slack") == 0) {
+      slack = std::atof(argv[++i]);
     } else {
       repeat = 0;
     }
   }
   if (repeat < 1) {
-    std::fprintf(stderr, "usage: bench_plan [--repeat N] [--only TEXT], N >= 1\n");
+    std::fprintf(stderr, "usage: bench_plan [--repeat N] [--only TEXT] [--slack X], N >= 1\n");
     return 2;
   }
-  return bessemer::run(repeat, only);
+  return bessemer::run(repeat, only, slack);
 }

@@ -35,6 +35,7 @@ PlanOptions random_options(std::mt19937_64& random) {
   o.reuse = random() % 8 != 0;
   o.merge_groups = random() % 4 != 0;
   o.guard_bytes = random() % 4 == 0;
+  o.peak_slack = random() % 4 != 0 ? 0 : 0.25 * static_cast<double>(random() % 9);
   o.arena_budget_s = 0.002;
   o.validate = false;
   return o;
@@ -145,6 +146,32 @@ TEST(Plan, ChainsWorkInPlace) {
   EXPECT_EQ(s->groups(), 3);
   EXPECT_EQ(s->critical_path, 3);
   EXPECT_EQ(s->live_bytes(), (std::vector<int64_t>{100, 100, 100}));
+}
+
+// Four branches of two steps each: with room for all of them, two groups do.
+TEST(Plan, SlackBuysFewerBarriers) {
+  LoweredGraph g;
+  g.buffers = {{Space::kInput, 0, 64, "x"}};
+  for (uint32_t i = 0; i < 4; ++i) {
+    const auto big = static_cast<uint32_t>(g.buffers.size());
+    g.buffers.push_back({Space::kValue, 0, 1024, "big"});
+    g.buffers.push_back({Space::kOutput, i, 64, "y"});
+    g.thunks.push_back(
+        thunk("widen", {at(0, Access::kRead, 0, 64), at(big, Access::kWrite, 0, 1024)}));
+    g.thunks.push_back(
+        thunk("narrow", {at(big, Access::kRead, 0, 1024), at(big + 1, Access::kWrite, 0, 64)}));
+  }
+  PlanOptions options;
+  for (const auto& [slack, barriers, bytes] :
+       {std::tuple{0.0, 7, 1024}, {1.0, 3, 2048}, {3.0, 1, 4096}, {100.0, 1, 4096}}) {
+    options.peak_slack = slack;
+    const auto s = plan_schedule(g, small_target(64), {}, options);
+    ASSERT_TRUE(s.ok());
+    EXPECT_EQ(s->barriers(), barriers) << slack;
+    EXPECT_EQ(s->arena_bytes(), bytes) << slack;
+  }
+  options.peak_slack = -1;
+  EXPECT_FALSE(plan_schedule(g, small_target(64), {}, options).ok());
 }
 
 TEST(Plan, FreedBytesAreThoseOfTheLastInPlace) {
