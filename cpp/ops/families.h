@@ -17,6 +17,7 @@ OpRows movement_ops();     // slice, split, reshape, transpose, expand, reverse,
 OpRows joining_ops();      // concat, pad, tril, triu, iota
 OpRows gather_ops();       // gather, embedding
 OpRows matmul_ops();       // matmul, linear
+OpRows reduction_ops();    // reductions, arg, softmax, running, top_k
 OpRows norm_ops();         // layer_norm, rms_norm, group_norm, add_norm, norm_add
 
 }  // namespace bessemer::ops

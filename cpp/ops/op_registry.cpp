@@ -13,7 +13,7 @@ using Registry = std::unordered_map<Op, OpImpl>;
 Registry make_registry() {
   Registry registry;
   for (OpRows (*family)() : {elementwise_ops, movement_ops, joining_ops, gather_ops, matmul_ops,
-                             attention_ops, norm_ops}) {
+                             attention_ops, norm_ops, reduction_ops}) {
     for (auto& [op, impl] : family()) registry.emplace(op, std::move(impl));
   }
   return registry;

@@ -10,10 +10,12 @@ struct Entry {
 
 // One line a kernel, in alphabetical order.
 constexpr Entry kTable[] = {
+    {"arg_reduce", arg_reduce},
     {"attention", attention},
     {"concat", concat},
     {"copy", copy},
     {"copy_bytes", copy_bytes},
+    {"cumulative", cumulative},
     {"elementwise", elementwise},
     {"embedding", embedding},
     {"gather", gather},
@@ -22,9 +24,12 @@ constexpr Entry kTable[] = {
     {"matmul", matmul},
     {"norm", norm},
     {"pad", pad},
+    {"reduce", reduce},
     {"rope", rope},
     {"rope_append", rope_append},
     {"scatter_rows", scatter_rows},
+    {"softmax", softmax},
+    {"top_k", top_k},
     {"tri", tri},
 };
 

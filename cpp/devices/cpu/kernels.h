@@ -5,6 +5,11 @@
 
 namespace bessemer::cpu {
 
+void arg_reduce(const KernelCall& call);    // kernel_abi/reduce_params.h
+void cumulative(const KernelCall& call);    // kernel_abi/reduce_params.h
+void reduce(const KernelCall& call);        // kernel_abi/reduce_params.h
+void softmax(const KernelCall& call);       // kernel_abi/reduce_params.h
+void top_k(const KernelCall& call);         // kernel_abi/reduce_params.h
 void attention(const KernelCall& call);     // kernel_abi/attention_params.h
 void concat(const KernelCall& call);        // kernel_abi/copy_params.h
 void copy(const KernelCall& call);          // kernel_abi/copy_params.h
