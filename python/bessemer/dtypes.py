@@ -101,5 +101,6 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
             import ml_dtypes
         except ImportError as error:
             raise UnsupportedError("bf16 arrays need the package ml_dtypes") from error
-        return np.dtype(ml_dtypes.bfloat16)
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     raise UnsupportedError(f"NumPy has no form of {dtype.name}; pass its raw blocks as uint8")

@@ -85,7 +85,9 @@ __all__ = [
 
 
 def abs(x: Tensor) -> Tensor:
-    """Absolute value. Takes floats and integers to the same dtype.
+    """Absolute value.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``abs(-2) = 2``
     """
@@ -93,7 +95,9 @@ def abs(x: Tensor) -> Tensor:
 
 
 def acos(x: Tensor) -> Tensor:
-    """Inverse cosine, in radians. Takes floats to the same dtype.
+    """Inverse cosine, in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``acos(1) = 0``
     """
@@ -101,7 +105,9 @@ def acos(x: Tensor) -> Tensor:
 
 
 def add(x: Any, y: Any) -> Tensor:
-    """Sum. Takes floats and integers to the same dtype.
+    """Sum.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``add(1, 2) = 3``
     """
@@ -109,7 +115,9 @@ def add(x: Any, y: Any) -> Tensor:
 
 
 def asin(x: Tensor) -> Tensor:
-    """Inverse sine, in radians. Takes floats to the same dtype.
+    """Inverse sine, in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``asin(0) = 0``
     """
@@ -117,7 +125,9 @@ def asin(x: Tensor) -> Tensor:
 
 
 def atan(x: Tensor) -> Tensor:
-    """Inverse tangent, in radians. Takes floats to the same dtype.
+    """Inverse tangent, in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``atan(0) = 0``
     """
@@ -125,7 +135,9 @@ def atan(x: Tensor) -> Tensor:
 
 
 def atan2(x: Any, y: Any) -> Tensor:
-    """Angle of the point (y, x), in radians. Takes floats to the same dtype.
+    """Angle of the point (y, x), in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``atan2(0, 1) = 0``
     """
@@ -133,7 +145,9 @@ def atan2(x: Any, y: Any) -> Tensor:
 
 
 def bitwise_and(x: Any, y: Any) -> Tensor:
-    """Bitwise and. Takes integers and bool to the same dtype.
+    """Bitwise and.
+
+    Takes integers and bool to the same dtype.
 
     Example: ``bitwise_and(6, 3) = 2``
     """
@@ -141,7 +155,9 @@ def bitwise_and(x: Any, y: Any) -> Tensor:
 
 
 def bitwise_not(x: Tensor) -> Tensor:
-    """Bitwise not. Takes integers and bool to the same dtype.
+    """Bitwise not.
+
+    Takes integers and bool to the same dtype.
 
     Example: ``bitwise_not(0) = -1``
     """
@@ -149,7 +165,9 @@ def bitwise_not(x: Tensor) -> Tensor:
 
 
 def bitwise_or(x: Any, y: Any) -> Tensor:
-    """Bitwise or. Takes integers and bool to the same dtype.
+    """Bitwise or.
+
+    Takes integers and bool to the same dtype.
 
     Example: ``bitwise_or(6, 3) = 7``
     """
@@ -157,7 +175,9 @@ def bitwise_or(x: Any, y: Any) -> Tensor:
 
 
 def bitwise_xor(x: Any, y: Any) -> Tensor:
-    """Bitwise exclusive or. Takes integers and bool to the same dtype.
+    """Bitwise exclusive or.
+
+    Takes integers and bool to the same dtype.
 
     Example: ``bitwise_xor(6, 3) = 5``
     """
@@ -165,7 +185,9 @@ def bitwise_xor(x: Any, y: Any) -> Tensor:
 
 
 def ceil(x: Tensor) -> Tensor:
-    """Smallest integer not below x. Takes floats to the same dtype.
+    """Smallest integer not below x.
+
+    Takes floats to the same dtype.
 
     Example: ``ceil(1.2) = 2``
     """
@@ -173,7 +195,9 @@ def ceil(x: Tensor) -> Tensor:
 
 
 def clamp(x: Any, y: Any, z: Any) -> Tensor:
-    """x limited to [y, z]; NaN stays NaN. Takes floats and integers to the same dtype.
+    """x limited to [y, z]; NaN stays NaN.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``clamp(5, 0, 1) = 1``
     """
@@ -181,7 +205,9 @@ def clamp(x: Any, y: Any, z: Any) -> Tensor:
 
 
 def cos(x: Tensor) -> Tensor:
-    """Cosine of an angle in radians. Takes floats to the same dtype.
+    """Cosine of an angle in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``cos(0) = 1``
     """
@@ -189,7 +215,9 @@ def cos(x: Tensor) -> Tensor:
 
 
 def cosh(x: Tensor) -> Tensor:
-    """Hyperbolic cosine. Takes floats to the same dtype.
+    """Hyperbolic cosine.
+
+    Takes floats to the same dtype.
 
     Example: ``cosh(0) = 1``
     """
@@ -197,7 +225,9 @@ def cosh(x: Tensor) -> Tensor:
 
 
 def divide(x: Any, y: Any) -> Tensor:
-    """Quotient of floats. Takes floats to the same dtype.
+    """Quotient of floats.
+
+    Takes floats to the same dtype.
 
     Example: ``divide(1, 2) = 0.5``
     """
@@ -205,7 +235,9 @@ def divide(x: Any, y: Any) -> Tensor:
 
 
 def elu(x: Tensor) -> Tensor:
-    """x for x > 0, else exp(x) - 1. Takes floats to the same dtype.
+    """x for x > 0, else exp(x) - 1.
+
+    Takes floats to the same dtype.
 
     Example: ``elu(1) = 1``
     """
@@ -213,7 +245,9 @@ def elu(x: Tensor) -> Tensor:
 
 
 def equal(x: Any, y: Any) -> Tensor:
-    """x == y. Takes any one dtype to bool.
+    """x == y.
+
+    Takes any one dtype to bool.
 
     Example: ``equal(1, 1) = True``
     """
@@ -221,7 +255,9 @@ def equal(x: Any, y: Any) -> Tensor:
 
 
 def erf(x: Tensor) -> Tensor:
-    """Error function. Takes floats to the same dtype.
+    """Error function.
+
+    Takes floats to the same dtype.
 
     Example: ``erf(0) = 0``
     """
@@ -229,7 +265,9 @@ def erf(x: Tensor) -> Tensor:
 
 
 def exp(x: Tensor) -> Tensor:
-    """e to the x. Takes floats to the same dtype.
+    """e to the x.
+
+    Takes floats to the same dtype.
 
     Example: ``exp(0) = 1``
     """
@@ -237,7 +275,9 @@ def exp(x: Tensor) -> Tensor:
 
 
 def exp2(x: Tensor) -> Tensor:
-    """2 to the x. Takes floats to the same dtype.
+    """2 to the x.
+
+    Takes floats to the same dtype.
 
     Example: ``exp2(3) = 8``
     """
@@ -245,7 +285,9 @@ def exp2(x: Tensor) -> Tensor:
 
 
 def expm1(x: Tensor) -> Tensor:
-    """exp(x) - 1, accurate near zero. Takes floats to the same dtype.
+    """exp(x) - 1, accurate near zero.
+
+    Takes floats to the same dtype.
 
     Example: ``expm1(0) = 0``
     """
@@ -253,7 +295,9 @@ def expm1(x: Tensor) -> Tensor:
 
 
 def floor(x: Tensor) -> Tensor:
-    """Largest integer not above x. Takes floats to the same dtype.
+    """Largest integer not above x.
+
+    Takes floats to the same dtype.
 
     Example: ``floor(-1.5) = -2``
     """
@@ -261,7 +305,9 @@ def floor(x: Tensor) -> Tensor:
 
 
 def floor_divide(x: Any, y: Any) -> Tensor:
-    """Quotient rounded down; an integer divided by zero is 0. Takes floats and integers to the same dtype.
+    """Quotient rounded down; an integer divided by zero is 0.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``floor_divide(-3, 2) = -2``
     """
@@ -269,7 +315,9 @@ def floor_divide(x: Any, y: Any) -> Tensor:
 
 
 def fma(x: Any, y: Any, z: Any) -> Tensor:
-    """x * y + z, rounded once in f32. Takes floats to the same dtype.
+    """x * y + z, rounded once in f32.
+
+    Takes floats to the same dtype.
 
     Example: ``fma(2, 3, 1) = 7``
     """
@@ -277,7 +325,9 @@ def fma(x: Any, y: Any, z: Any) -> Tensor:
 
 
 def gelu(x: Tensor) -> Tensor:
-    """Gaussian error linear unit, exact. Takes floats to the same dtype.
+    """Gaussian error linear unit, exact.
+
+    Takes floats to the same dtype.
 
     Example: ``gelu(0) = 0``
     """
@@ -285,7 +335,9 @@ def gelu(x: Tensor) -> Tensor:
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """GELU by the tanh formula. Takes floats to the same dtype.
+    """GELU by the tanh formula.
+
+    Takes floats to the same dtype.
 
     Example: ``gelu_tanh(0) = 0``
     """
@@ -293,7 +345,9 @@ def gelu_tanh(x: Tensor) -> Tensor:
 
 
 def greater(x: Any, y: Any) -> Tensor:
-    """x > y. Takes any one dtype to bool.
+    """x > y.
+
+    Takes any one dtype to bool.
 
     Example: ``greater(1, 2) = False``
     """
@@ -301,7 +355,9 @@ def greater(x: Any, y: Any) -> Tensor:
 
 
 def greater_equal(x: Any, y: Any) -> Tensor:
-    """x >= y. Takes any one dtype to bool.
+    """x >= y.
+
+    Takes any one dtype to bool.
 
     Example: ``greater_equal(1, 1) = True``
     """
@@ -309,7 +365,9 @@ def greater_equal(x: Any, y: Any) -> Tensor:
 
 
 def hard_sigmoid(x: Tensor) -> Tensor:
-    """clamp(x / 6 + 1/2, 0, 1). Takes floats to the same dtype.
+    """clamp(x / 6 + 1/2, 0, 1).
+
+    Takes floats to the same dtype.
 
     Example: ``hard_sigmoid(0) = 0.5``
     """
@@ -317,7 +375,9 @@ def hard_sigmoid(x: Tensor) -> Tensor:
 
 
 def hard_swish(x: Tensor) -> Tensor:
-    """x * hard_sigmoid(x). Takes floats to the same dtype.
+    """x * hard_sigmoid(x).
+
+    Takes floats to the same dtype.
 
     Example: ``hard_swish(0) = 0``
     """
@@ -325,7 +385,9 @@ def hard_swish(x: Tensor) -> Tensor:
 
 
 def hypot(x: Any, y: Any) -> Tensor:
-    """sqrt(x*x + y*y). Takes floats to the same dtype.
+    """sqrt(x*x + y*y) without overflow on the way.
+
+    Takes floats to the same dtype.
 
     Example: ``hypot(3, 4) = 5``
     """
@@ -333,7 +395,9 @@ def hypot(x: Any, y: Any) -> Tensor:
 
 
 def isfinite(x: Tensor) -> Tensor:
-    """True where x is neither NaN nor infinite. Takes floats to bool.
+    """True where x is neither NaN nor infinite.
+
+    Takes floats to bool.
 
     Example: ``isfinite(1) = True``
     """
@@ -341,7 +405,9 @@ def isfinite(x: Tensor) -> Tensor:
 
 
 def isinf(x: Tensor) -> Tensor:
-    """True where x is infinite. Takes floats to bool.
+    """True where x is infinite.
+
+    Takes floats to bool.
 
     Example: ``isinf(inf) = True``
     """
@@ -349,7 +415,9 @@ def isinf(x: Tensor) -> Tensor:
 
 
 def isnan(x: Tensor) -> Tensor:
-    """True where x is NaN. Takes floats to bool.
+    """True where x is NaN.
+
+    Takes floats to bool.
 
     Example: ``isnan(nan) = True``
     """
@@ -357,7 +425,9 @@ def isnan(x: Tensor) -> Tensor:
 
 
 def left_shift(x: Any, y: Any) -> Tensor:
-    """Shift left; by 64 or more gives 0. Takes integers and bool to the same dtype.
+    """Shift left; by 64 or more gives 0.
+
+    Takes integers and bool to the same dtype.
 
     Example: ``left_shift(1, 3) = 8``
     """
@@ -365,7 +435,9 @@ def left_shift(x: Any, y: Any) -> Tensor:
 
 
 def less(x: Any, y: Any) -> Tensor:
-    """x < y. Takes any one dtype to bool.
+    """x < y.
+
+    Takes any one dtype to bool.
 
     Example: ``less(1, 2) = True``
     """
@@ -373,7 +445,9 @@ def less(x: Any, y: Any) -> Tensor:
 
 
 def less_equal(x: Any, y: Any) -> Tensor:
-    """x <= y. Takes any one dtype to bool.
+    """x <= y.
+
+    Takes any one dtype to bool.
 
     Example: ``less_equal(1, 1) = True``
     """
@@ -381,7 +455,9 @@ def less_equal(x: Any, y: Any) -> Tensor:
 
 
 def log(x: Tensor) -> Tensor:
-    """Natural logarithm. Takes floats to the same dtype.
+    """Natural logarithm.
+
+    Takes floats to the same dtype.
 
     Example: ``log(1) = 0``
     """
@@ -389,7 +465,9 @@ def log(x: Tensor) -> Tensor:
 
 
 def log10(x: Tensor) -> Tensor:
-    """Logarithm to base 10. Takes floats to the same dtype.
+    """Logarithm to base 10.
+
+    Takes floats to the same dtype.
 
     Example: ``log10(100) = 2``
     """
@@ -397,7 +475,9 @@ def log10(x: Tensor) -> Tensor:
 
 
 def log1p(x: Tensor) -> Tensor:
-    """log(1 + x), accurate near zero. Takes floats to the same dtype.
+    """log(1 + x), accurate near zero.
+
+    Takes floats to the same dtype.
 
     Example: ``log1p(0) = 0``
     """
@@ -405,7 +485,9 @@ def log1p(x: Tensor) -> Tensor:
 
 
 def log2(x: Tensor) -> Tensor:
-    """Logarithm to base 2. Takes floats to the same dtype.
+    """Logarithm to base 2.
+
+    Takes floats to the same dtype.
 
     Example: ``log2(8) = 3``
     """
@@ -413,7 +495,9 @@ def log2(x: Tensor) -> Tensor:
 
 
 def logical_and(x: Any, y: Any) -> Tensor:
-    """And, of booleans. Takes bool to bool.
+    """And, of booleans.
+
+    Takes bool to bool.
 
     Example: ``logical_and(True, False) = False``
     """
@@ -421,7 +505,9 @@ def logical_and(x: Any, y: Any) -> Tensor:
 
 
 def logical_not(x: Tensor) -> Tensor:
-    """Not, of booleans. Takes bool to bool.
+    """Not, of booleans.
+
+    Takes bool to bool.
 
     Example: ``logical_not(True) = False``
     """
@@ -429,7 +515,9 @@ def logical_not(x: Tensor) -> Tensor:
 
 
 def logical_or(x: Any, y: Any) -> Tensor:
-    """Or, of booleans. Takes bool to bool.
+    """Or, of booleans.
+
+    Takes bool to bool.
 
     Example: ``logical_or(True, False) = True``
     """
@@ -437,7 +525,9 @@ def logical_or(x: Any, y: Any) -> Tensor:
 
 
 def logical_xor(x: Any, y: Any) -> Tensor:
-    """Exclusive or, of booleans. Takes bool to bool.
+    """Exclusive or, of booleans.
+
+    Takes bool to bool.
 
     Example: ``logical_xor(True, True) = False``
     """
@@ -445,7 +535,9 @@ def logical_xor(x: Any, y: Any) -> Tensor:
 
 
 def maximum(x: Any, y: Any) -> Tensor:
-    """The larger; NaN if either is NaN. Takes floats and integers to the same dtype.
+    """The larger; NaN if either is NaN.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``maximum(1, 2) = 2``
     """
@@ -453,7 +545,9 @@ def maximum(x: Any, y: Any) -> Tensor:
 
 
 def minimum(x: Any, y: Any) -> Tensor:
-    """The smaller; NaN if either is NaN. Takes floats and integers to the same dtype.
+    """The smaller; NaN if either is NaN.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``minimum(1, 2) = 1``
     """
@@ -461,7 +555,9 @@ def minimum(x: Any, y: Any) -> Tensor:
 
 
 def mish(x: Tensor) -> Tensor:
-    """x * tanh(softplus(x)). Takes floats to the same dtype.
+    """x * tanh(softplus(x)).
+
+    Takes floats to the same dtype.
 
     Example: ``mish(0) = 0``
     """
@@ -469,7 +565,9 @@ def mish(x: Tensor) -> Tensor:
 
 
 def multiply(x: Any, y: Any) -> Tensor:
-    """Product. Takes floats and integers to the same dtype.
+    """Product.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``multiply(2, 3) = 6``
     """
@@ -477,7 +575,9 @@ def multiply(x: Any, y: Any) -> Tensor:
 
 
 def negative(x: Tensor) -> Tensor:
-    """Negation. Takes floats and integers to the same dtype.
+    """Negation.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``negative(2) = -2``
     """
@@ -485,7 +585,9 @@ def negative(x: Tensor) -> Tensor:
 
 
 def not_equal(x: Any, y: Any) -> Tensor:
-    """x != y. Takes any one dtype to bool.
+    """x != y.
+
+    Takes any one dtype to bool.
 
     Example: ``not_equal(1, 1) = False``
     """
@@ -493,7 +595,9 @@ def not_equal(x: Any, y: Any) -> Tensor:
 
 
 def pow(x: Any, y: Any) -> Tensor:
-    """x to the y; a negative integer exponent gives 0 unless |x| = 1. Takes floats and integers to the same dtype.
+    """x to the y; a negative integer exponent gives 0 unless |x| = 1.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``pow(2, 3) = 8``
     """
@@ -501,7 +605,9 @@ def pow(x: Any, y: Any) -> Tensor:
 
 
 def reciprocal(x: Tensor) -> Tensor:
-    """1 / x. Takes floats to the same dtype.
+    """1 / x.
+
+    Takes floats to the same dtype.
 
     Example: ``reciprocal(4) = 0.25``
     """
@@ -509,7 +615,9 @@ def reciprocal(x: Tensor) -> Tensor:
 
 
 def relu(x: Tensor) -> Tensor:
-    """max(x, 0); NaN stays NaN. Takes floats and integers to the same dtype.
+    """max(x, 0); NaN stays NaN.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``relu(-1) = 0``
     """
@@ -517,7 +625,9 @@ def relu(x: Tensor) -> Tensor:
 
 
 def relu6(x: Tensor) -> Tensor:
-    """min(max(x, 0), 6). Takes floats to the same dtype.
+    """min(max(x, 0), 6).
+
+    Takes floats to the same dtype.
 
     Example: ``relu6(7) = 6``
     """
@@ -525,7 +635,9 @@ def relu6(x: Tensor) -> Tensor:
 
 
 def remainder(x: Any, y: Any) -> Tensor:
-    """x - floor_divide(x, y) * y: the sign of y; an integer modulo zero is 0. Takes floats and integers to the same dtype.
+    """x - floor_divide(x, y) * y: the sign of y; an integer modulo zero is 0.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``remainder(-3, 2) = 1``
     """
@@ -533,7 +645,9 @@ def remainder(x: Any, y: Any) -> Tensor:
 
 
 def right_shift(x: Any, y: Any) -> Tensor:
-    """Arithmetic shift right. Takes integers and bool to the same dtype.
+    """Arithmetic shift right.
+
+    Takes integers and bool to the same dtype.
 
     Example: ``right_shift(-8, 1) = -4``
     """
@@ -541,7 +655,9 @@ def right_shift(x: Any, y: Any) -> Tensor:
 
 
 def round(x: Tensor) -> Tensor:
-    """Nearest integer, ties to even. Takes floats to the same dtype.
+    """Nearest integer, ties to even.
+
+    Takes floats to the same dtype.
 
     Example: ``round(2.5) = 2``
     """
@@ -549,7 +665,9 @@ def round(x: Tensor) -> Tensor:
 
 
 def rsqrt(x: Tensor) -> Tensor:
-    """Reciprocal square root. Takes floats to the same dtype.
+    """Reciprocal square root.
+
+    Takes floats to the same dtype.
 
     Example: ``rsqrt(4) = 0.5``
     """
@@ -557,7 +675,9 @@ def rsqrt(x: Tensor) -> Tensor:
 
 
 def selu(x: Tensor) -> Tensor:
-    """Self-normalising ELU. Takes floats to the same dtype.
+    """Self-normalising ELU.
+
+    Takes floats to the same dtype.
 
     Example: ``selu(0) = 0``
     """
@@ -565,7 +685,9 @@ def selu(x: Tensor) -> Tensor:
 
 
 def sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)). Takes floats to the same dtype.
+    """1 / (1 + exp(-x)).
+
+    Takes floats to the same dtype.
 
     Example: ``sigmoid(0) = 0.5``
     """
@@ -573,7 +695,9 @@ def sigmoid(x: Tensor) -> Tensor:
 
 
 def sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1; NaN stays NaN. Takes floats and integers to the same dtype.
+    """-1, 0 or 1; NaN stays NaN.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``sign(-3) = -1``
     """
@@ -581,7 +705,9 @@ def sign(x: Tensor) -> Tensor:
 
 
 def silu(x: Tensor) -> Tensor:
-    """x * sigmoid(x), also called swish. Takes floats to the same dtype.
+    """x * sigmoid(x), also called swish.
+
+    Takes floats to the same dtype.
 
     Example: ``silu(0) = 0``
     """
@@ -589,7 +715,9 @@ def silu(x: Tensor) -> Tensor:
 
 
 def sin(x: Tensor) -> Tensor:
-    """Sine of an angle in radians. Takes floats to the same dtype.
+    """Sine of an angle in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``sin(0) = 0``
     """
@@ -597,7 +725,9 @@ def sin(x: Tensor) -> Tensor:
 
 
 def sinh(x: Tensor) -> Tensor:
-    """Hyperbolic sine. Takes floats to the same dtype.
+    """Hyperbolic sine.
+
+    Takes floats to the same dtype.
 
     Example: ``sinh(0) = 0``
     """
@@ -605,7 +735,9 @@ def sinh(x: Tensor) -> Tensor:
 
 
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)). Takes floats to the same dtype.
+    """log(1 + exp(x)).
+
+    Takes floats to the same dtype.
 
     Example: ``softplus(0) = 0.6931472``
     """
@@ -613,7 +745,9 @@ def softplus(x: Tensor) -> Tensor:
 
 
 def softsign(x: Tensor) -> Tensor:
-    """x / (1 + |x|). Takes floats to the same dtype.
+    """x / (1 + |x|).
+
+    Takes floats to the same dtype.
 
     Example: ``softsign(1) = 0.5``
     """
@@ -621,7 +755,9 @@ def softsign(x: Tensor) -> Tensor:
 
 
 def sqrt(x: Tensor) -> Tensor:
-    """Square root. Takes floats to the same dtype.
+    """Square root.
+
+    Takes floats to the same dtype.
 
     Example: ``sqrt(9) = 3``
     """
@@ -629,7 +765,9 @@ def sqrt(x: Tensor) -> Tensor:
 
 
 def square(x: Tensor) -> Tensor:
-    """x * x. Takes floats and integers to the same dtype.
+    """x * x.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``square(3) = 9``
     """
@@ -637,7 +775,9 @@ def square(x: Tensor) -> Tensor:
 
 
 def subtract(x: Any, y: Any) -> Tensor:
-    """Difference. Takes floats and integers to the same dtype.
+    """Difference.
+
+    Takes floats and integers to the same dtype.
 
     Example: ``subtract(1, 2) = -1``
     """
@@ -645,7 +785,9 @@ def subtract(x: Any, y: Any) -> Tensor:
 
 
 def tan(x: Tensor) -> Tensor:
-    """Tangent of an angle in radians. Takes floats to the same dtype.
+    """Tangent of an angle in radians.
+
+    Takes floats to the same dtype.
 
     Example: ``tan(0) = 0``
     """
@@ -653,7 +795,9 @@ def tan(x: Tensor) -> Tensor:
 
 
 def tanh(x: Tensor) -> Tensor:
-    """Hyperbolic tangent. Takes floats to the same dtype.
+    """Hyperbolic tangent.
+
+    Takes floats to the same dtype.
 
     Example: ``tanh(0) = 0``
     """
@@ -661,7 +805,9 @@ def tanh(x: Tensor) -> Tensor:
 
 
 def trunc(x: Tensor) -> Tensor:
-    """Integer part, towards zero. Takes floats to the same dtype.
+    """Integer part, towards zero.
+
+    Takes floats to the same dtype.
 
     Example: ``trunc(-1.7) = -1``
     """
@@ -669,7 +815,9 @@ def trunc(x: Tensor) -> Tensor:
 
 
 def where(x: Any, y: Any, z: Any) -> Tensor:
-    """y where x is true, else z; x is bool. Takes (bool, T, T) to T.
+    """y where x is true, else z; x is bool.
+
+    Takes (bool, T, T) to T.
 
     Example: ``where(True, 1, 2) = 1``
     """

@@ -69,9 +69,7 @@ class Weights(Mapping[str, Array]):
 
     def _type(self, name: str) -> tuple[DType, tuple[int, ...]]:
         if name not in self._types:
-            raise UnknownNameError(
-                f"no param named `{name}`; there are {_some(self._types)}"
-            )
+            raise UnknownNameError(f"no param named `{name}`; there are {_some(self._types)}")
         return self._types[name]
 
     def _checked(self, name: str, value: npt.ArrayLike) -> tuple[DType, tuple[int, ...], Array]:
@@ -158,9 +156,7 @@ class State:
         if array.dtype != numpy_dtype(self.dtype):
             raise DtypeError(f"state `{self.name}` is {self.dtype.name}, got {array.dtype}")
         if array.shape != self.shape:
-            raise ShapeError(
-                f"state `{self.name}` is {list(self.shape)}, got {list(array.shape)}"
-            )
+            raise ShapeError(f"state `{self.name}` is {list(self.shape)}, got {list(array.shape)}")
         self._core.write_state(self.name, _carrier(array))
 
     def fill(self, value: float) -> None:
@@ -214,7 +210,9 @@ class Executable:
         given = {**(inputs or {}), **named}
         for name in given:
             if name not in self._input_names:
-                raise UnknownNameError(f"no input named `{name}`; there are {_some(self._input_names)}")
+                raise UnknownNameError(
+                    f"no input named `{name}`; there are {_some(self._input_names)}"
+                )
         arrays = []
         for name, dtype in self._inputs:
             if name not in given:
@@ -249,7 +247,7 @@ class Executable:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes by owner: weights (of these weights_mapped in place), states, arena, arena_bound."""
+        """Bytes: weights (of these weights_mapped in place), states, arena, arena_bound."""
         return self._core.memory()
 
     @property
@@ -258,13 +256,10 @@ class Executable:
         return f"{self._core.device} ({self._core.target})"
 
 
-def _input(name: str, dtype: DType, value: npt.ArrayLike) -> Array:
+def _input(name: str, dtype: DType, value: Any) -> Array:
     want = numpy_dtype(dtype)
     if not isinstance(value, np.ndarray) and not hasattr(value, "__array__"):
-        if hasattr(value, "__dlpack__"):
-            value = np.from_dlpack(value)
-        else:
-            value = np.asarray(value, want)
+        value = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value, want)
     array = np.asarray(value)
     if array.dtype != want:
         raise DtypeError(f"input `{name}` is {dtype.name}, got an array of {array.dtype}")

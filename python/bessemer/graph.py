@@ -33,7 +33,6 @@ class Extent:
 
 
 DimLike: TypeAlias = "int | str | Extent | _core.Dim"
-Scalar: TypeAlias = "int | float | bool"
 
 
 def _where() -> str:
@@ -135,9 +134,7 @@ class Graph:
                 dtype = "i32"
         want = as_dtype(dtype) if dtype is not None else as_dtype(array.dtype)
         raw = _constant_bytes(array, want)
-        return Tensor(
-            self, self._core.constant(want.name, list(array.shape), raw, _where())
-        )
+        return Tensor(self, self._core.constant(want.name, list(array.shape), raw, _where()))
 
     def output(self, name: str, value: Tensor) -> None:
         """Names a result of each run.
@@ -170,12 +167,8 @@ class Graph:
     ) -> tuple[Tensor, ...]:
         """Adds a node by the op table's name; the functions of ``bessemer`` are the usual way."""
         handles = [self._own(v)._handle for v in operands]
-        converted = {
-            k: v.name if isinstance(v, DType) else v for k, v in (attrs or {}).items()
-        }
-        return tuple(
-            Tensor(self, h) for h in self._core.op(name, handles, converted, _where())
-        )
+        converted = {k: v.name if isinstance(v, DType) else v for k, v in (attrs or {}).items()}
+        return tuple(Tensor(self, h) for h in self._core.op(name, handles, converted, _where()))
 
     def verify(self) -> None:
         """Checks structure and types again. Raises InternalError on a fault."""
@@ -221,14 +214,10 @@ class Tensor:
             raise ShapeError(f"{self!r} has no fixed length")
         return self.shape[0]
 
-    def _lift(self, other: Tensor | Scalar | npt.NDArray[Any]) -> Tensor:
-        """``other`` as a value; a Python scalar takes this value's dtype."""
-        return lift(self, other)
-
     def _binary(self, op: str, other: Any, swap: bool = False) -> Tensor:
         if not isinstance(other, Tensor | int | float | np.ndarray | np.generic):
-            return NotImplemented
-        pair = (self, self._lift(other))
+            return NotImplemented  # type: ignore[no-any-return]
+        pair = (self, lift(self, other))
         return self.graph.op(op, pair[::-1] if swap else pair)[0]
 
     def __add__(self, other: Any) -> Tensor:
@@ -323,7 +312,9 @@ class Tensor:
         """This value in another shape; see ``bessemer.reshape``."""
         from bessemer.ops import reshape
 
-        return reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        return reshape(
+            self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        )
 
 
 def lift(like: Tensor, other: Any) -> Tensor:

@@ -31,9 +31,7 @@ def cast(x: Tensor, dtype: DType | str) -> Tensor:
     return x.graph.op("cast", [x], {"dtype": as_dtype(dtype)})[0]
 
 
-def matmul(
-    a: Tensor, b: Tensor, *, transpose_a: bool = False, transpose_b: bool = False
-) -> Tensor:
+def matmul(a: Tensor, b: Tensor, *, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
     """Matrix product over the last two axes; leading axes broadcast. Accumulates in f32.
 
     ``b`` may be a block-quantised param ``[n, k]`` with ``transpose_b=True``. Float dtypes promote.
@@ -48,9 +46,7 @@ def _axes(x: Tensor, axis: int | Sequence[int] | None) -> list[int]:
     return [axis] if isinstance(axis, int) else list(axis)
 
 
-def _reduce(
-    name: str, x: Tensor, axis: int | Sequence[int] | None, keepdims: bool
-) -> Tensor:
+def _reduce(name: str, x: Tensor, axis: int | Sequence[int] | None, keepdims: bool) -> Tensor:
     return x.graph.op(name, [x], {"axes": _axes(x, axis), "keepdims": keepdims})[0]
 
 
@@ -428,7 +424,11 @@ def reshape(x: Tensor, shape: Sequence[DimLike]) -> Tensor:
                 continue
             if size == 0 or (isinstance(total, int) and isinstance(size, int) and total % size):
                 raise ShapeError(f"{x!r} does not reshape to {tuple(shape)}")
-            total = total // size if not (isinstance(total, int) and not isinstance(size, int)) else None
+            total = (
+                total // size
+                if not (isinstance(total, int) and not isinstance(size, int))
+                else None
+            )
             if total is None:
                 raise ShapeError(f"{x!r} does not reshape to {tuple(shape)}")
         sizes[unknown[0]] = total

@@ -37,7 +37,9 @@ def python_source(rows: list[dict[str, object]]) -> str:
         "",
         "__all__ = [",
     ]
-    elementwise = sorted((r for r in rows if r["class"] == "elementwise"), key=lambda r: str(r["name"]))
+    elementwise = sorted(
+        (r for r in rows if r["class"] == "elementwise"), key=lambda r: str(r["name"])
+    )
     out += [f'    "{r["name"]}",' for r in elementwise]
     out.append("]")
     for row in elementwise:
@@ -48,7 +50,9 @@ def python_source(rows: list[dict[str, object]]) -> str:
             "",
             "",
             f"def {name}({signature}) -> Tensor:",
-            f'    """{row["doc"]} Takes {RULES[str(row["rule"])]}.',
+            f'    """{row["doc"]}',
+            "",
+            f"    Takes {RULES[str(row['rule'])]}.",
             "",
             f"    Example: ``{row['example']}``",
             '    """',
@@ -71,7 +75,13 @@ def docs_source(rows: list[dict[str, object]]) -> str:
         "fused": "Fused (made by passes only)",
     }
     for cls, title in titles.items():
-        out += ["", f"## {title}", "", "| op | takes | what it gives | example |", "|---|---|---|---|"]
+        out += [
+            "",
+            f"## {title}",
+            "",
+            "| op | takes | what it gives | example |",
+            "|---|---|---|---|",
+        ]
         for row in rows:
             if row["class"] != cls:
                 continue

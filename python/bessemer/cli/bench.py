@@ -67,9 +67,7 @@ def command(
     from bessemer.errors import InvalidArgumentError
     from bessemer.models.language_model import LanguageModel
 
-    lm = models.load(
-        model, device=device, precision=precision, threads=threads, context=context
-    )
+    lm = models.load(model, device=device, precision=precision, threads=threads, context=context)
     if depth + max(pp, tg) > lm.context:
         raise InvalidArgumentError(
             f"depth {depth} and {max(pp, tg)} tokens do not fit the context of {lm.context}"

@@ -34,9 +34,7 @@ def command(
     """
     from bessemer import models
 
-    lm = models.load(
-        model, device=device, precision=precision, threads=threads, context=context
-    )
+    lm = models.load(model, device=device, precision=precision, threads=threads, context=context)
     messages = [] if system is None else [{"role": "system", "content": system}]
     prompt = "> " if sys.stdin.isatty() else ""
     while True:

@@ -35,9 +35,7 @@ def command(
     """Continue PROMPT with MODEL: a .gguf file, or a model that an installed package carries."""
     from bessemer import models
 
-    lm = models.load(
-        model, device=device, precision=precision, threads=threads, context=context
-    )
+    lm = models.load(model, device=device, precision=precision, threads=threads, context=context)
     generation = lm.generate(
         [{"role": "user", "content": prompt}] if as_chat else prompt,
         max_tokens,

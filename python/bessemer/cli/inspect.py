@@ -13,7 +13,7 @@ from bessemer.cli.options import print_json
 
 
 def layer_counts(schedule: dict[str, Any], params: list[str], states: list[str]) -> Counter[int]:
-    """Thunks of each layer: by the layer's weights and states that they touch, or the one before."""
+    """Thunks of each layer, by the weights and states that they touch; else the one before."""
     counts: Counter[int] = Counter()
     current: int | None = None
     for thunk in schedule["thunks"]:

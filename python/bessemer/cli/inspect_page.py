@@ -14,11 +14,12 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink:#e6e8ec; --soft:#98a2b3; --line:#2d333d;
   --paper:#14171c; --wash:#1b1f26; --bar:#fb923c; } }
 * { box-sizing:border-box } body { margin:0; background:var(--paper); color:var(--ink);
-  font:15px/1.5 system-ui,sans-serif } main { max-width:1180px; margin:0 auto; padding:32px 24px 64px }
+  font:15px/1.5 system-ui,sans-serif } main { max-width:1180px; margin:0 auto;
+  padding:32px 24px 64px }
 h1 { font-size:26px; margin:0 } h2 { font-size:17px; margin:40px 0 8px }
 p.sub { color:var(--soft); margin:4px 0 0 } .cards { display:flex; flex-wrap:wrap; gap:12px;
-  margin-top:24px } .card { background:var(--wash); border:1px solid var(--line); border-radius:10px;
-  padding:10px 16px; min-width:128px } .card b { display:block; font-size:20px; font-weight:600 }
+  margin-top:24px } .card { background:var(--wash); border:1px solid var(--line);
+  border-radius:10px; padding:10px 16px; min-width:128px } .card b { display:block; font-size:20px; font-weight:600 }
 .card span { color:var(--soft); font-size:13px } svg { width:100%; height:auto; display:block;
   background:var(--wash); border:1px solid var(--line); border-radius:10px }
 svg text { fill:var(--soft); font:11px system-ui,sans-serif } svg rect.v { stroke:var(--paper);
@@ -85,9 +86,7 @@ def _memory_map(schedule: dict[str, Any]) -> str:
     )
     for i in range(5):
         step = (steps - 1) * i // 4
-        parts.append(
-            f'<text x="{left + step * sx:.1f}" y="{height - 8:.0f}">step {step}</text>'
-        )
+        parts.append(f'<text x="{left + step * sx:.1f}" y="{height - 8:.0f}">step {step}</text>')
     parts.append("</svg>")
     return "".join(parts)
 

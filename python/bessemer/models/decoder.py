@@ -290,9 +290,7 @@ class _Builder:
         h = self.norm(x, at + "ffn_norm", c.embedding)
         gate = self.linear(h, at + "ffn_gate", c.feed_forward, c.embedding)
         up = self.linear(h, at + "ffn_up", c.feed_forward, c.embedding)
-        y = self.linear(
-            self.activation(gate) * up, at + "ffn_down", c.embedding, c.feed_forward
-        )
+        y = self.linear(self.activation(gate) * up, at + "ffn_down", c.embedding, c.feed_forward)
         if at + "post_ffw_norm.weight" in self.tensors:
             y = self.norm(y, at + "post_ffw_norm", c.embedding)
         return x + y

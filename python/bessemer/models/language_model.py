@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -236,11 +236,11 @@ class LanguageModel:
             return self.tokenizer.with_bos(self.tokenizer.encode(prompt, special=False))
         items = list(prompt)
         if items and isinstance(items[0], Mapping):
-            text = self.chat_template.render(items)  # type: ignore[arg-type]
+            text = self.chat_template.render(cast("Messages", items))
             ids = self.tokenizer.encode(text, special=True)
             # Templates write their own BOS where the model has one.
             return ids if ids[:1] == [self.tokenizer.bos_id] else self.tokenizer.with_bos(ids)
-        return [int(i) for i in items]  # type: ignore[arg-type, call-overload]
+        return [int(i) for i in cast("list[int]", items)]
 
     def _check_ids(self, ids: Sequence[int]) -> npt.NDArray[np.int32]:
         if len(ids) == 0:
@@ -300,7 +300,8 @@ class LanguageModel:
             last = start + len(chunk) == len(ids)
             rows = np.array([len(chunk) - 1], np.int32) if last else none
             logits = self._run(sequence, chunk, start, rows)
-        return logits[0]
+        first: npt.NDArray[np.float32] = logits[0]
+        return first
 
 
 class Generation:
@@ -359,7 +360,7 @@ class Generation:
         steps = len(self.ids) - 1
         return steps / self.decode_seconds if steps > 0 and self.decode_seconds else 0.0
 
-    def _tokens(self) -> Iterator[int]:
+    def _tokens(self) -> Generator[int, None, None]:
         model = self._model
         if self._max_tokens == 0:
             self.finish_reason = "length"
@@ -391,7 +392,7 @@ class Generation:
         finally:
             model._release(sequence)
 
-    def _pieces(self) -> Iterator[str]:  # a generator, so that close() works
+    def _pieces(self) -> Generator[str, None, None]:
         stream = self._model.tokenizer.stream()
         tokens = self._tokens()
         held = ""  # may be the beginning of a stop string
@@ -414,7 +415,7 @@ class Generation:
                 self.text += emit
                 yield emit
         finally:
-            tokens.close()  # type: ignore[attr-defined]
+            tokens.close()
 
 
 def _split_at_stop(text: str, stops: Sequence[str]) -> tuple[str, str, bool]:
