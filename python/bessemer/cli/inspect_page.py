@@ -19,7 +19,8 @@ _STYLE = """
 h1 { font-size:26px; margin:0 } h2 { font-size:17px; margin:40px 0 8px }
 p.sub { color:var(--soft); margin:4px 0 0 } .cards { display:flex; flex-wrap:wrap; gap:12px;
   margin-top:24px } .card { background:var(--wash); border:1px solid var(--line);
-  border-radius:10px; padding:10px 16px; min-width:128px } .card b { display:block; font-size:20px; font-weight:600 }
+  border-radius:10px; padding:10px 16px; min-width:128px }
+.card b { display:block; font-size:20px; font-weight:600 }
 .card span { color:var(--soft); font-size:13px } svg { width:100%; height:auto; display:block;
   background:var(--wash); border:1px solid var(--line); border-radius:10px }
 svg text { fill:var(--soft); font:11px system-ui,sans-serif } svg rect.v { stroke:var(--paper);
