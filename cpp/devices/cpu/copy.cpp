@@ -83,29 +83,33 @@ void copy_row(const T* src, int64_t src_stride, T* dst, int64_t dst_stride, int6
   }
 }
 
-// Rows whose source is contiguous across them (a transpose): square blocks that stay in the cache.
+// dst[r * dst_row + c] = src[c * src_row + r]: a transpose, by blocks of a cache line in both
+// directions. Four blocks in a row make runs that the prefetchers see on both sides.
 template <class T>
 void copy_transposed(const T* src, int64_t src_row, T* dst, int64_t dst_row, int64_t rows,
                      int64_t cols) {
-  // src[c * src_row + r] -> dst[r * dst_row + c]
   constexpr int64_t kBlock = 64 / sizeof(T) > 16 ? 16 : 64 / sizeof(T);
-  for (int64_t c = 0; c < cols; c += kBlock) {
-    const int64_t cn = std::min(kBlock, cols - c);
+  constexpr int64_t kWide = 4 * kBlock;
+  for (int64_t wide = 0; wide < cols; wide += kWide) {
+    const int64_t wide_end = std::min(wide + kWide, cols);
     for (int64_t r = 0; r < rows; r += kBlock) {
       const int64_t rn = std::min(kBlock, rows - r);
-      const T* from = src + c * src_row + r;
-      T* to = dst + r * dst_row + c;
-      if (cn == kBlock && rn == kBlock) {
-        T block[kBlock * kBlock];
-        for (int64_t i = 0; i < kBlock; ++i) {
-          for (int64_t j = 0; j < kBlock; ++j) block[j * kBlock + i] = from[i * src_row + j];
-        }
-        for (int64_t j = 0; j < kBlock; ++j) {
-          std::memcpy(to + j * dst_row, block + j * kBlock, kBlock * sizeof(T));
-        }
-      } else {
-        for (int64_t j = 0; j < rn; ++j) {
-          for (int64_t i = 0; i < cn; ++i) to[j * dst_row + i] = from[i * src_row + j];
+      for (int64_t c = wide; c < wide_end; c += kBlock) {
+        const int64_t cn = std::min(kBlock, wide_end - c);
+        const T* from = src + c * src_row + r;
+        T* to = dst + r * dst_row + c;
+        if (cn == kBlock && rn == kBlock) {
+          T block[kBlock * kBlock];
+          for (int64_t i = 0; i < kBlock; ++i) {
+            for (int64_t j = 0; j < kBlock; ++j) block[j * kBlock + i] = from[i * src_row + j];
+          }
+          for (int64_t j = 0; j < kBlock; ++j) {
+            std::memcpy(to + j * dst_row, block + j * kBlock, kBlock * sizeof(T));
+          }
+        } else {
+          for (int64_t j = 0; j < rn; ++j) {
+            for (int64_t i = 0; i < cn; ++i) to[j * dst_row + i] = from[i * src_row + j];
+          }
         }
       }
     }
