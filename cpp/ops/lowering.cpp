@@ -17,6 +17,9 @@ bool may_view(Op op) {
     case Op::k_expand:
     case Op::k_cast:
     case Op::k_concat:
+    case Op::k_reverse:
+    case Op::k_tile:
+    case Op::k_pad:
       return true;
     default:
       return false;
