@@ -228,7 +228,7 @@ def show(report: dict[str, Any]) -> None:
     print("features: " + " ".join(about["features"]))
     print("versions: " + ", ".join(f"{k} {v}" for k, v in report["versions"].items()))
     print(f"llama.cpp: {report['llama_system']}")
-    print(f"model: {report['model']}")
+    print(f"model: {report['model']}; load of the machine before: {report['load_before']:.1f}")
     print(f"{report['rounds_measured']} rounds; median (min - max); ratio is bessemer / llama.cpp")
 
     def cell(s: dict[str, float], digits: int) -> str:
@@ -240,7 +240,7 @@ def show(report: dict[str, Any]) -> None:
         digits = 1 if unit == "tok/s" else 3
         print(
             f"{name:<16}{cell(row['bessemer'], digits):>28}{cell(row['llama.cpp'], digits):>28}"
-            f"{cell(row['ratio'], 2):>22}  {'more' if more else 'less'} is better"
+            f" {cell(row['ratio'], 2):>21}  {'more' if more else 'less'} is better"
         )
 
 
@@ -261,6 +261,9 @@ def main() -> None:
         parser.error(f"--rounds must be at least 1, got {args.rounds}")
     args.model = args.model or default_model()
 
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        print(f"the machine is not idle (load {load:.1f}): figures will suffer", file=sys.stderr)
     both = sides(args)
     # Once unmeasured: page cache, byte code, whatever either keeps between processes.
     for side in both.values():
@@ -286,6 +289,7 @@ def main() -> None:
             "python": sys.version.split()[0],
         },
         "llama_system": llama["system"],
+        "load_before": load,
         "rounds_measured": len(rounds),
         "rounds": rounds,
         "summary": summarise(rounds),
