@@ -88,6 +88,9 @@ class Graph {
   // Number of readers of each value: operands, outputs and updates. Index by [node][result].
   [[nodiscard]] std::vector<std::vector<int>> use_counts() const;
 
+  // Gives the nodes away, to be made into another graph; this one is to be dropped.
+  [[nodiscard]] std::vector<Node> take_nodes() && { return std::move(nodes_); }
+
   // Annotates an existing node; passes that only choose attributes (precision) use it. The types of
   // the results must not depend on the attribute.
   void set_attr(uint32_t node, std::string_view name, AttrValue value) {

@@ -12,10 +12,10 @@
 namespace bessemer::passes {
 
 struct PassOptions {
-  int opt_level = 1;                 // 0: only what lowering needs
+  int opt_level = 1;                  // 0: only what lowering needs
   std::string precision = "default";  // "default" or "f32"
-  bool int8_activations = true;      // the target gains by int8 products with block-quantised weights
-  std::set<std::string> disabled;    // names of passes to leave out
+  bool int8_activations = true;    // the target gains by int8 products with block-quantised weights
+  std::set<std::string> disabled;  // names of passes to leave out
 };
 
 struct PassReport {
