@@ -13,28 +13,29 @@ from bessemer.cli.options import print_json
 
 
 def layer_counts(schedule: dict[str, Any], params: list[str], states: list[str]) -> Counter[int]:
-    """Thunks of each layer, by the weights and states that they touch; else the one before."""
+    """Thunks of each layer: those that touch its weights or states, and those between them."""
     counts: Counter[int] = Counter()
     current: int | None = None
+    pending = 0  # thunks without weights since the last one of `current`
     for thunk in schedule["thunks"]:
         layers = set()
-        outside = False
         for operand in thunk["operands"]:
             name = ""
             if operand["space"] == "weights":
                 name = params[operand["block"]]
-                outside |= not name.startswith("blk.")
             elif operand["space"] == "state":
                 name = states[operand["block"]]
             found = re.match(r"blk\.(\d+)\.|[kv](\d+)$", name)
             if found:
                 layers.add(int(found[1] or found[2]))
-        if layers:
-            current = max(layers)
-        elif outside:
-            current = None
-        if current is not None:
-            counts[current] += 1
+        if not layers:
+            pending += 1
+            continue
+        if max(layers) == current:
+            counts[current] += pending
+        current = max(layers)
+        counts[current] += 1
+        pending = 0
     return counts
 
 
