@@ -26,6 +26,7 @@ class Parser {
     BSM_TRY(expect("{"));
     while (true) {
       skip();
+      statement_ = at_;
       if (eat("}")) break;
       if (eat_word("extent")) {
         BSM_ASSIGN(std::string extent, word());
@@ -52,12 +53,15 @@ class Parser {
   }
 
  private:
-  Error fail(std::string message) const {
+  // What does not parse, where it stands; what does not fit, at its statement (the parser has looked
+  // ahead by then).
+  Error fail(std::string message) const { return fail_at(at_, std::move(message)); }
+  Error at_line(Error error) const { return fail_at(statement_, std::move(error.message)); }
+  Error fail_at(size_t place, std::string message) const {
     size_t line = 1;
-    for (size_t i = 0; i < at_ && i < text_.size(); ++i) line += text_[i] == '\n' ? 1 : 0;
+    for (size_t i = 0; i < place && i < text_.size(); ++i) line += text_[i] == '\n' ? 1 : 0;
     return Error{ErrorKind::kParse, "line " + std::to_string(line) + ": " + std::move(message), {}};
   }
-  Error at_line(Error error) const { return fail(error.message); }
 
   void skip() {
     while (at_ < text_.size()) {
@@ -300,6 +304,7 @@ class Parser {
 
   std::string_view text_;
   size_t at_ = 0;
+  size_t statement_ = 0;
 };
 
 }  // namespace
