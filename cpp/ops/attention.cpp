@@ -49,11 +49,13 @@ Result<std::vector<Type>> infer_attention(const InferInput& in) {
   }
   if (!(k.shape[rank - 1] == q.shape[2])) return shape_error("q and k differ in head_dim");
   for (const Dim* d : {&q.shape[1], &q.shape[2], &k.shape[rank - 2], &v.shape[rank - 1]}) {
-    if (!d->is_constant()) return shape_error("heads and head sizes must be fixed");
+    if (!d->is_constant() || d->constant() < 1) {
+      return shape_error("heads and head sizes must be fixed and at least 1");
+    }
   }
   const int64_t heads = q.shape[1].constant();
   const int64_t kv_heads = k.shape[rank - 2].constant();
-  if (kv_heads < 1 || heads % kv_heads != 0) {
+  if (heads % kv_heads != 0) {
     return shape_error(std::to_string(heads) + " heads are not a multiple of " +
                        std::to_string(kv_heads) + " kv heads");
   }
@@ -118,16 +120,23 @@ Status lower_attention(Lowering& lowering, const Node& node) {
     const Tensor& bias = lowering.operand(node, node.operands.size() - 1);
     p.bias_heads = bias.shape[0].constant();
   }
-  // Splitting over keys pays while tokens times kv heads are fewer than a few for each worker.
-  p.split_tokens = std::max<int64_t>(1, 4 * lowering.target().threads / p.kv_heads);
   std::vector<Operand> operands;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     operands.push_back(Lowering::read(lowering.operand(node, i)));
   }
   const Tensor out = lowering.define(node);
   operands.push_back(Lowering::write(out));
+  const int64_t group = p.heads / p.kv_heads;
+  const int64_t max_tokens = q.shape[0].evaluate(lowering.maxima());
+  p.workers = lowering.target().threads;
+  p.tile_tokens =
+      std::clamp<int64_t>(abi::kAttentionTileRows / group, 1, std::max<int64_t>(max_tokens, 1));
+  // Splitting over keys pays while tokens times kv heads are fewer than a few for each worker.
+  p.split_tokens =
+      std::min(max_tokens, std::max<int64_t>(1, 4 * lowering.target().threads / p.kv_heads));
+  p.split_keys = keys.evaluate(lowering.maxima());
   abi::AttentionParams at_max = p;
-  at_max.keys = keys.evaluate(lowering.maxima());
+  at_max.tokens = max_tokens;
   const Tensor scratch = lowering.scratch(Dim(abi::attention_scratch_bytes(at_max)));
   operands.push_back(Lowering::read_write(scratch));
   const Dim products = Dim(2) * q.shape[0] * Dim(p.heads * (p.head_dim + p.v_head_dim));

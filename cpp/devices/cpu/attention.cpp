@@ -1,13 +1,11 @@
-// The driver of `attention`: which spans of keys each token needs, who computes them, and how their
-// partials are merged. The arithmetic of one span is in attention_span.inl.
+// The driver of `attention`: which keys each token sees, which tokens share a tile, who computes
+// what. The arithmetic is in attention_*.inl.
 #include <algorithm>
-#include <cmath>
+#include <atomic>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "base/dtype.h"
-#include "base/half.h"
 #include "devices/cpu/attention_isa.h"
 #include "devices/cpu/kernels.h"
 #include "kernel_abi/attention_params.h"
@@ -16,6 +14,8 @@ namespace bessemer::cpu {
 namespace {
 
 constexpr int64_t kSpan = abi::kAttentionSpan;
+// Fewer rows do not repay laying out a span for them.
+constexpr int64_t kFewestTileRows = 12;
 
 struct Operands {
   const std::byte* q;
@@ -28,7 +28,7 @@ struct Operands {
   const uint8_t* mask = nullptr;
   const float* bias = nullptr;
   std::byte* out;
-  float* scratch;
+  std::byte* scratch;
 };
 
 Operands operands_of(const abi::AttentionParams& p, std::byte* const* o) {
@@ -45,29 +45,11 @@ Operands operands_of(const abi::AttentionParams& p, std::byte* const* o) {
   if (p.has_mask != 0) r.mask = reinterpret_cast<const uint8_t*>(*o++);
   if (p.has_bias != 0) r.bias = reinterpret_cast<const float*>(*o++);
   r.out = *o++;
-  r.scratch = reinterpret_cast<float*>(*o);
+  r.scratch = *o;
   return r;
 }
 
-float element(const std::byte* p, uint32_t dtype, int64_t i) {
-  if (static_cast<DType>(dtype) == DType::kF32) {
-    float f;
-    std::memcpy(&f, p + 4 * i, 4);
-    return f;
-  }
-  uint16_t h;
-  std::memcpy(&h, p + 2 * i, 2);
-  return static_cast<DType>(dtype) == DType::kF16 ? f16_to_f32(h) : bf16_to_f32(h);
-}
-
-void put(std::byte* p, uint32_t dtype, int64_t i, float f) {
-  if (static_cast<DType>(dtype) == DType::kF32) {
-    std::memcpy(p + 4 * i, &f, 4);
-    return;
-  }
-  const uint16_t h = static_cast<DType>(dtype) == DType::kF16 ? f32_to_f16(f) : f32_to_bf16(f);
-  std::memcpy(p + 2 * i, &h, 2);
-}
+int64_t bytes_per(uint32_t dtype) { return info(static_cast<DType>(dtype)).block_bytes; }
 
 // The keys [low, high) outside of which a token certainly sees nothing.
 struct Reach {
@@ -82,45 +64,88 @@ class Attention {
       : call_(call),
         p_(p),
         o_(operands_of(p, call.operands)),
+        scratch_(p),
         group_(p.heads / p.kv_heads),
-        partial_(abi::attention_partial_floats(p)),
-        span_fn_(attention_span(call.isa)) {}
+        isa_(attention_isa(call.isa)) {
+    shape_.head_dim = p.head_dim;
+    shape_.v_head_dim = p.v_head_dim;
+    shape_.k_dtype = p.k_dtype;
+    shape_.v_dtype = p.v_dtype;
+    shape_.k_stride = p.kv_heads * p.head_dim * bytes_per(p.k_dtype);
+    shape_.v_stride = p.kv_heads * p.v_head_dim * bytes_per(p.v_dtype);
+    shape_.q_stride = scratch_.q_stride;
+    shape_.partial_stride = scratch_.partial;
+    v_in_place_ = static_cast<DType>(p.v_dtype) == DType::kF32;
+    shape_.panel_stride = v_in_place_ ? shape_.v_stride / 4 : scratch_.v_stride;
+    shape_.scale = p.scale;
+    shape_.softcap = p.softcap;
+  }
 
   void run() {
-    const int64_t items = p_.tokens * p_.kv_heads;
-    if (items == 0) return;
-    const bool split = p_.tokens <= p_.split_tokens && call_.threads > 1;
-    const int64_t work = p_.tokens * p_.heads * std::min(p_.keys, p_.tokens + kSpan);
-    const int workers = !split && work < 4096 ? 1 : call_.threads;
-    auto body = [&](int worker, int n) {
-      if (split && n > 1) {
-        run_split(worker, n);
-      } else {
-        Buffers b = buffers();
-        // Interleaved, because later tokens of a causal chunk have more keys.
-        for (int64_t i = worker; i < items; i += n) whole_item(i, b);
+    if (p_.tokens == 0) return;
+    int64_t seen = 0;
+    for (int64_t t = 0; t < p_.tokens; ++t) {
+      const Reach r = reach(t);
+      if (r.fault) call_.report(kIndexOutOfRange);
+      seen += r.high - r.low;
+    }
+    const double products = static_cast<double>(seen) * static_cast<double>(p_.heads) *
+                            static_cast<double>(p_.head_dim + p_.v_head_dim);
+    constexpr double kWorthWaking = 100'000;
+    int workers = static_cast<int>(std::min<int64_t>(call_.threads, p_.workers));
+    if (products < kWorthWaking) workers = 1;
+    if (workers > 1 && p_.tokens <= p_.split_tokens) {
+      auto body = [this](int worker, int n) { run_split(worker, n); };
+      call_.pool.run(workers, body);
+      return;
+    }
+    const int64_t tiles = cut_tiles(workers);
+    std::atomic<int64_t> next{0};
+    auto body = [&](int worker, int) {
+      for (;;) {
+        const int64_t item = next.fetch_add(1, std::memory_order_relaxed);
+        if (item >= tiles * p_.kv_heads) return;
+        // The last first: under a causal mask they have the most keys.
+        const int64_t tile = tiles - 1 - item / p_.kv_heads;
+        run_tokens(tile_starts()[tile], tile_starts()[tile + 1], item % p_.kv_heads, worker);
       }
     };
     call_.pool.run(workers, body);
   }
 
  private:
-  struct Buffers {
-    std::vector<float> q;
-    std::vector<float> partials;
-    std::vector<float> total;
-    std::vector<uint8_t> visible;
-  };
+  // Areas of scratch.
+  [[nodiscard]] std::byte* area(int worker) const {
+    return o_.scratch + worker * scratch_.worker_area;
+  }
+  [[nodiscard]] static float* floats(std::byte* base, int64_t offset) {
+    return reinterpret_cast<float*>(base + offset);
+  }
+  [[nodiscard]] int32_t* tile_starts() const {
+    return reinterpret_cast<int32_t*>(o_.scratch + scratch_.tiles);
+  }
 
-  [[nodiscard]] int64_t padded_dim() const { return (p_.head_dim + 15) / 16 * 16; }
-
-  [[nodiscard]] Buffers buffers() const {
-    Buffers b;
-    b.q.resize(static_cast<size_t>(group_ * padded_dim()));
-    b.partials.resize(static_cast<size_t>(group_ * partial_));
-    b.total.resize(static_cast<size_t>(group_ * partial_));
-    b.visible.resize(kSpan);
-    return b;
+  // Tiles: consecutive tokens of one sequence, at positions near each other. Any cut gives the same
+  // bits; this one gives every worker several items.
+  [[nodiscard]] int64_t cut_tiles(int workers) const {
+    int64_t most = 1;
+    if (p_.tile_tokens > 1) {
+      const int64_t even = (p_.tokens * p_.kv_heads + 4 * workers - 1) / (4 * workers);
+      const int64_t fewest = (2 * kFewestTileRows + group_ - 1) / group_;
+      most = std::min(p_.tile_tokens, std::max(workers > 1 ? even : p_.tile_tokens, fewest));
+    }
+    int32_t* starts = tile_starts();
+    int64_t tiles = 0;
+    int64_t first = 0;
+    for (int64_t t = 0; t < p_.tokens; ++t) {
+      const bool fits = t > first && t - first < most && o_.q_seq[t] == o_.q_seq[first] &&
+                        std::abs(int64_t{o_.q_pos[t]} - o_.q_pos[first]) <= 2 * most;
+      if (t > 0 && fits) continue;
+      first = t;
+      starts[tiles++] = static_cast<int32_t>(t);
+    }
+    starts[tiles] = static_cast<int32_t>(p_.tokens);
+    return tiles;
   }
 
   [[nodiscard]] Reach reach(int64_t t) const {
@@ -137,157 +162,244 @@ class Attention {
     return r;
   }
 
-  void load_q(int64_t t, int64_t g, Buffers& b) const {
-    const int64_t first = (t * p_.heads + g * group_) * p_.head_dim;
-    for (int64_t h = 0; h < group_; ++h) {
-      for (int64_t d = 0; d < p_.head_dim; ++d) {
-        b.q[static_cast<size_t>(h * padded_dim() + d)] =
-            element(o_.q, p_.q_dtype, first + h * p_.head_dim + d);
-      }
+  // What token t sees of the span at `first`; `bytes` has room for a span.
+  [[nodiscard]] AttentionSight sight(int64_t t, int64_t first, const Reach& r,
+                                     uint8_t* bytes) const {
+    const int64_t lo = std::max<int64_t>(r.low - first, 0);
+    const int64_t hi = std::min(r.high - first, kSpan);
+    if (hi <= lo) return {0, 0, nullptr};
+    if (p_.sequences != 0 && o_.mask == nullptr) {
+      return {static_cast<int32_t>(lo), static_cast<int32_t>(hi), nullptr};
     }
+    std::memset(bytes, 0, kSpan);
+    std::memset(bytes + lo, 1, static_cast<size_t>(hi - lo));
+    if (p_.sequences == 0) flat_sight(t, first, hi, bytes);
+    if (o_.mask != nullptr) {
+      const uint8_t* mask = o_.mask + t * p_.keys + first;
+      for (int64_t j = lo; j < hi; ++j) bytes[j] &= mask[j] != 0 ? 1 : 0;
+    }
+    return narrowed(bytes);
   }
 
-  // Which keys of [first, first + n) the token sees; null when it sees all of them.
-  const uint8_t* visible(int64_t t, int64_t first, int64_t n, const Reach& r, Buffers& b) const {
-    const bool flat = p_.sequences == 0;
-    const bool edges = first < r.low || first + n > r.high;
-    if (!flat && !edges && o_.mask == nullptr) return nullptr;
+  void flat_sight(int64_t t, int64_t first, int64_t n, uint8_t* bytes) const {
+    constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    const int32_t seq = o_.q_seq[t];
+    const int64_t pos = o_.q_pos[t];
+    int64_t low = kLeast;
+    int64_t high = p_.causal != 0 ? pos : kMost;
+    if (p_.window > 0) {
+      low = std::max(kLeast, pos - p_.window + 1);
+      high = std::min(high, pos + p_.window - 1);
+    }
+    const auto low32 = static_cast<int32_t>(low);
+    const auto high32 = static_cast<int32_t>(high);
+    const int32_t* k_seq = o_.k_seq + first;
+    const int32_t* k_pos = o_.k_pos + first;
     for (int64_t j = 0; j < n; ++j) {
-      const int64_t key = first + j;
-      bool sees = key >= r.low && key < r.high;
-      if (flat) {
-        const int64_t behind = int64_t{o_.q_pos[t]} - o_.k_pos[key];
-        sees = o_.k_seq[key] == o_.q_seq[t] && (p_.causal == 0 || behind >= 0);
-        if (p_.window > 0) sees = sees && std::abs(behind) < p_.window;
-      }
-      if (sees && o_.mask != nullptr) sees = o_.mask[t * p_.keys + key] != 0;
-      b.visible[static_cast<size_t>(j)] = sees ? 1 : 0;
+      const bool sees = (k_seq[j] == seq) & (k_pos[j] >= low32) & (k_pos[j] <= high32);
+      bytes[j] &= static_cast<uint8_t>(sees);
     }
-    return b.visible.data();
   }
 
-  // Partials of all heads of group g for the span that starts at `first`.
-  void span(int64_t t, int64_t g, int64_t first, const Reach& r, Buffers& b, float* out,
-            int64_t out_stride) const {
-    const int64_t k_bytes = info(static_cast<DType>(p_.k_dtype)).block_bytes;
-    const int64_t v_bytes = info(static_cast<DType>(p_.v_dtype)).block_bytes;
-    // Keys past the reach may be past what was ever written: do not read them.
-    const int64_t begin = std::max(first, r.low);
-    const int64_t end = std::min(first + kSpan, r.high);
-    const int64_t n = end - begin;
-    const int64_t row = p_.sequences == 0 ? begin : o_.q_seq[t] * p_.keys + begin;
-    AttentionSpan s;
-    s.k_dtype = p_.k_dtype;
-    s.v_dtype = p_.v_dtype;
-    s.k_stride = p_.kv_heads * p_.head_dim * k_bytes;
-    s.v_stride = p_.kv_heads * p_.v_head_dim * v_bytes;
-    s.k = o_.k + row * s.k_stride + g * p_.head_dim * k_bytes;
-    s.v = o_.v + row * s.v_stride + g * p_.v_head_dim * v_bytes;
-    s.head_dim = p_.head_dim;
-    s.v_head_dim = p_.v_head_dim;
-    s.keys = n;
-    s.visible = visible(t, begin, n, r, b);
-    s.scale = p_.scale;
-    s.softcap = p_.softcap;
-    s.q_stride = padded_dim();
+  // Without the bytes, when they are all set between the first and the last that is.
+  [[nodiscard]] static AttentionSight narrowed(const uint8_t* bytes) {
+    int32_t lo = 0;
+    int32_t hi = kSpan;
+    while (lo < kSpan && bytes[lo] == 0) ++lo;
+    if (lo == kSpan) return {0, 0, nullptr};
+    while (bytes[hi - 1] == 0) --hi;
+    int32_t count = 0;
+    for (int32_t j = lo; j < hi; ++j) count += bytes[j];
+    return {lo, hi, count == hi - lo ? nullptr : bytes};
+  }
+
+  [[nodiscard]] const std::byte* k_row(int64_t t, int64_t g, int64_t key) const {
+    const int64_t row = p_.sequences == 0 ? key : o_.q_seq[t] * p_.keys + key;
+    return o_.k + row * shape_.k_stride + g * p_.head_dim * bytes_per(p_.k_dtype);
+  }
+  [[nodiscard]] const std::byte* v_row(int64_t t, int64_t g, int64_t key) const {
+    const int64_t row = p_.sequences == 0 ? key : o_.q_seq[t] * p_.keys + key;
+    return o_.v + row * shape_.v_stride + g * p_.v_head_dim * bytes_per(p_.v_dtype);
+  }
+  [[nodiscard]] int64_t bias_head() const { return p_.bias_heads == 1 ? 0 : p_.tokens * p_.keys; }
+  [[nodiscard]] const float* bias(int64_t t, int64_t head, int64_t key) const {
+    return o_.bias == nullptr ? nullptr : o_.bias + head * bias_head() + t * p_.keys + key;
+  }
+
+  void load_q(int64_t t, int64_t g, float* q) const {
+    const int64_t bytes = p_.head_dim * bytes_per(p_.q_dtype);
+    const std::byte* from = o_.q + (t * p_.heads + g * group_) * bytes;
+    for (int64_t h = 0; h < group_; ++h) {
+      isa_.widen(p_.q_dtype, from + h * bytes, p_.head_dim, scratch_.q_stride,
+                 q + h * scratch_.q_stride);
+    }
+  }
+
+  // Partials [group] of one span.
+  void direct(int64_t t, int64_t g, int64_t first, const Reach& r, const float* q, uint8_t* bytes,
+              float* partials, int64_t partial_stride) const {
+    AttentionShape shape = shape_;
+    shape.partial_stride = partial_stride;
+    AttentionDirect a;
+    a.sight = sight(t, first, r, bytes);
+    a.k = k_row(t, g, first + a.sight.lo);
+    a.v = v_row(t, g, first + a.sight.lo);
     for (int64_t h = 0; h < group_; h += kAttentionHeads) {
-      s.heads = static_cast<int>(std::min<int64_t>(kAttentionHeads, group_ - h));
-      s.q = b.q.data() + h * padded_dim();
-      for (int i = 0; i < s.heads; ++i) {
-        const int64_t bias_head = p_.bias_heads == 1 ? 0 : g * group_ + h + i;
-        s.bias[i] =
-            o_.bias == nullptr ? nullptr : o_.bias + (bias_head * p_.tokens + t) * p_.keys + begin;
-      }
-      span_fn_(s, out + h * out_stride, out_stride);
+      a.heads = static_cast<int>(std::min<int64_t>(kAttentionHeads, group_ - h));
+      a.q = q + h * scratch_.q_stride;
+      for (int i = 0; i < a.heads; ++i) a.bias[i] = bias(t, g * group_ + h + i, first);
+      isa_.direct(shape, a, partials + h * partial_stride);
     }
-  }
-
-  // total = total merged with next; both are [maximum, sum, values].
-  void merge(float* total, const float* next) const {
-    if (next[1] == 0) return;
-    if (total[1] == 0) {
-      std::copy(next, next + partial_, total);
-      return;
-    }
-    const float most = std::max(total[0], next[0]);
-    const float a = total[0] == most ? 1.0f : std::exp(total[0] - most);
-    const float c = next[0] == most ? 1.0f : std::exp(next[0] - most);
-    total[0] = most;
-    for (int64_t i = 1; i < partial_; ++i) total[i] = total[i] * a + next[i] * c;
   }
 
   void finish(int64_t t, int64_t head, const float* total) const {
-    const int64_t at = (t * p_.heads + head) * p_.v_head_dim;
-    for (int64_t d = 0; d < p_.v_head_dim; ++d) {
-      put(o_.out, p_.q_dtype, at + d, total[1] == 0 ? 0.0f : total[2 + d] / total[1]);
+    const int64_t bytes = p_.v_head_dim * bytes_per(p_.q_dtype);
+    isa_.finish(shape_, total, p_.q_dtype, o_.out + (t * p_.heads + head) * bytes);
+  }
+
+  // All keys of tokens [begin, end) for kv head g.
+  void run_tokens(int64_t begin, int64_t end, int64_t g, int worker) const {
+    if (end - begin > 1 && (end - begin) * group_ >= kFewestTileRows) {
+      run_tile(begin, end, g, worker);
+      return;
+    }
+    std::byte* base = area(worker);
+    float* q = floats(base, scratch_.q);
+    float* totals = floats(base, scratch_.totals);
+    float* partials = floats(base, scratch_.partials);
+    auto* bytes = reinterpret_cast<uint8_t*>(base + scratch_.visible);
+    for (int64_t t = begin; t < end; ++t) {
+      const Reach r = reach(t);
+      load_q(t, g, q);
+      std::fill(totals, totals + group_ * scratch_.partial, 0.0f);
+      for (int64_t first = r.low / kSpan * kSpan; first < r.high; first += kSpan) {
+        direct(t, g, first, r, q, bytes, partials, scratch_.partial);
+        for (int64_t h = 0; h < group_; ++h) {
+          isa_.merge(shape_, totals + h * scratch_.partial, partials + h * scratch_.partial);
+        }
+      }
+      for (int64_t h = 0; h < group_; ++h) finish(t, g * group_ + h, totals + h * scratch_.partial);
     }
   }
 
-  void whole_item(int64_t item, Buffers& b) const {
-    const int64_t t = item / p_.kv_heads;
-    const int64_t g = item % p_.kv_heads;
-    const Reach r = reach(t);
-    if (r.fault) call_.report(kIndexOutOfRange);
-    std::fill(b.total.begin(), b.total.end(), 0.0f);
-    load_q(t, g, b);
-    for (int64_t first = r.low / kSpan * kSpan; first < r.high; first += kSpan) {
-      span(t, g, first, r, b, b.partials.data(), partial_);
-      for (int64_t h = 0; h < group_; ++h) {
-        merge(b.total.data() + h * partial_, b.partials.data() + h * partial_);
-      }
+  void run_tile(int64_t begin, int64_t end, int64_t g, int worker) const {
+    std::byte* base = area(worker);
+    const int64_t rows = (end - begin) * group_;
+    float* q = floats(base, scratch_.q);
+    float* keys = floats(base, scratch_.keys);
+    float* values = floats(base, scratch_.values);
+    auto* sights = reinterpret_cast<AttentionSight*>(base + scratch_.sights);
+    auto* bytes = reinterpret_cast<uint8_t*>(base + scratch_.visible);
+    AttentionTile tile;
+    tile.q = q;
+    tile.rows = rows;
+    tile.group = group_;
+    tile.sights = sights;
+    tile.keys = keys;
+    tile.bias_token = p_.keys;
+    tile.bias_head = bias_head();
+    tile.partials = floats(base, scratch_.partials);
+    tile.totals = floats(base, scratch_.totals);
+    std::fill(tile.totals, tile.totals + rows * scratch_.partial, 0.0f);
+    Reach all{p_.keys, 0, false};
+    for (int64_t t = begin; t < end; ++t) {
+      load_q(t, g, q + (t - begin) * group_ * scratch_.q_stride);
+      const Reach r = reach(t);
+      if (r.high <= r.low) continue;
+      all.low = std::min(all.low, r.low);
+      all.high = std::max(all.high, r.high);
     }
-    for (int64_t h = 0; h < group_; ++h) {
-      finish(t, g * group_ + h, b.total.data() + h * partial_);
+    const int64_t padded = (rows + kAttentionBlock - 1) / kAttentionBlock * kAttentionBlock;
+    std::fill(q + rows * scratch_.q_stride, q + padded * scratch_.q_stride, 0.0f);
+    for (int64_t first = all.low / kSpan * kSpan; first < all.high; first += kSpan) {
+      int64_t lo = kSpan;
+      int64_t hi = 0;
+      for (int64_t t = begin; t < end; ++t) {
+        const AttentionSight s = sight(t, first, reach(t), bytes + (t - begin) * kSpan);
+        sights[t - begin] = s;
+        if (s.hi <= s.lo) continue;
+        lo = std::min<int64_t>(lo, s.lo);
+        hi = std::max<int64_t>(hi, s.hi);
+      }
+      if (hi <= lo) continue;
+      isa_.pack_keys(shape_, k_row(begin, g, first + lo), lo, hi, keys);
+      if (v_in_place_) {
+        tile.values = reinterpret_cast<const float*>(v_row(begin, g, first));
+      } else {
+        const std::byte* row = v_row(begin, g, first + lo);
+        for (int64_t j = lo; j < hi; ++j, row += shape_.v_stride) {
+          isa_.widen(p_.v_dtype, row, p_.v_head_dim, p_.v_head_dim, values + j * scratch_.v_stride);
+        }
+        tile.values = values;
+      }
+      tile.bias = bias(begin, g * group_, first);
+      isa_.tile(shape_, tile);
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      finish(begin + i / group_, g * group_ + i % group_, tile.totals + i * scratch_.partial);
     }
   }
 
   // Few tokens: the spans of all of them are shared out, and merged after a barrier.
-  void run_split(int worker, int workers) {
-    Buffers b = buffers();
-    const int64_t spans = (p_.keys + kSpan - 1) / kSpan;
+  void run_split(int worker, int workers) const {
+    std::byte* base = area(worker);
+    float* q = floats(base, scratch_.q);
+    float* totals = floats(base, scratch_.totals);
+    auto* bytes = reinterpret_cast<uint8_t*>(base + scratch_.visible);
+    float* partials = floats(o_.scratch, scratch_.split);
+    const int64_t stride = (p_.split_keys + kSpan - 1) / kSpan * scratch_.partial;  // of a head
+    int64_t jobs = 0;
+    for (int64_t t = 0; t < p_.tokens; ++t) jobs += spans_of(reach(t)) * p_.kv_heads;
+    const int64_t begin = jobs * worker / workers;
+    const int64_t end = jobs * (worker + 1) / workers;
     int64_t job = 0;
     for (int64_t t = 0; t < p_.tokens; ++t) {
       const Reach r = reach(t);
-      if (r.fault && worker == 0) call_.report(kIndexOutOfRange);
-      for (int64_t g = 0; g < p_.kv_heads; ++g) {
-        bool loaded = false;
-        for (int64_t s = r.low / kSpan; s * kSpan < r.high; ++s) {
-          if (job++ % workers != worker) continue;
-          if (!loaded) load_q(t, g, b);
-          loaded = true;
-          float* out = o_.scratch + ((t * p_.heads + g * group_) * spans + s) * partial_;
-          span(t, g, s * kSpan, r, b, out, spans * partial_);
+      const int64_t spans = spans_of(r);
+      for (int64_t g = 0; g < p_.kv_heads; ++g, job += spans) {
+        if (job + spans <= begin || job >= end) continue;
+        load_q(t, g, q);
+        for (int64_t i = std::max(begin - job, int64_t{0}); i < std::min(spans, end - job); ++i) {
+          const int64_t s = r.low / kSpan + i;
+          direct(t, g, s * kSpan, r, q, bytes,
+                 partials + (t * p_.heads + g * group_) * stride + s * scratch_.partial, stride);
         }
       }
     }
     call_.pool.barrier();
     for (int64_t i = worker; i < p_.tokens * p_.heads; i += workers) {
       const Reach r = reach(i / p_.heads);
-      std::fill(b.total.begin(), b.total.begin() + partial_, 0.0f);
+      std::fill(totals, totals + scratch_.partial, 0.0f);
       for (int64_t s = r.low / kSpan; s * kSpan < r.high; ++s) {
-        merge(b.total.data(), o_.scratch + (i * spans + s) * partial_);
+        isa_.merge(shape_, totals, partials + i * stride + s * scratch_.partial);
       }
-      finish(i / p_.heads, i % p_.heads, b.total.data());
+      finish(i / p_.heads, i % p_.heads, totals);
     }
+  }
+  [[nodiscard]] static int64_t spans_of(const Reach& r) {
+    return r.high <= r.low ? 0 : (r.high + kSpan - 1) / kSpan - r.low / kSpan;
   }
 
   const KernelCall& call_;
   const abi::AttentionParams& p_;
   const Operands o_;
+  const abi::AttentionScratch scratch_;
   const int64_t group_;
-  const int64_t partial_;
-  const AttentionSpanFn span_fn_;
+  const AttentionIsa& isa_;
+  AttentionShape shape_;
+  bool v_in_place_;
 };
 
 }  // namespace
 
-AttentionSpanFn attention_span(Isa isa) {
+const AttentionIsa& attention_isa(Isa isa) {
 #if defined(__x86_64__)
-  if (isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni) return attention_span_avx512();
-  if (isa == Isa::kAvx2) return attention_span_avx2();
+  if (isa == Isa::kAvx512 || isa == Isa::kAvx512Vnni) return attention_avx512();
+  if (isa == Isa::kAvx2) return attention_avx2();
 #endif
   (void)isa;
-  return attention_span_generic();
+  return attention_generic();
 }
 
 void attention(const KernelCall& call) {

@@ -1,0 +1,26 @@
+#include "devices/cpu/attention_isa.h"
+#include "kernel_abi/attention_params.h"
+#if defined(__x86_64__)
+#include "devices/cpu/simd/vec_avx512.h"
+
+// After the vector layer:
+#include "devices/cpu/simd/blocks_avx512.h"
+#include "devices/cpu/simd/vec_math.h"
+
+// After all of those, in this order:
+#include "devices/cpu/float_rows.inl"
+
+#include "devices/cpu/attention_rows.inl"
+
+#include "devices/cpu/attention_direct.inl"
+#include "devices/cpu/attention_tile.inl"
+
+namespace bessemer::cpu {
+
+const AttentionIsa& attention_avx512() {
+  static constexpr AttentionIsa kTable = {widen, pack_keys, direct, tile, merge, finish};
+  return kTable;
+}
+
+}  // namespace bessemer::cpu
+#endif
