@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import typing
-__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table']
+__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table', 'release_free_memory']
 class Dim:
     """
     A size: an integer polynomial of a graph's extents.
@@ -237,5 +237,9 @@ def device_names() -> list[str]:
 def op_table() -> list:
     """
     The op table: one dict a row.
+    """
+def release_free_memory() -> None:
+    """
+    Gives memory that the allocator holds unused back to the system.
     """
 __version__: str = '0.1.0'

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/free_memory.h"
 #include "bind.h"
 #include "bind_graph.h"
 #include "runtime/executable.h"
@@ -392,6 +393,8 @@ void bind_executable(py::module_& m) {
       .def_property_readonly(
           "target", [](const Executable& e) { return e.program()->device()->target().name; });
   m.def("device_names", device_names);
+  m.def("release_free_memory", release_free_memory, py::call_guard<py::gil_scoped_release>(),
+        "Gives memory that the allocator holds unused back to the system.");
 }
 
 }  // namespace bessemer::python

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from bessemer import _core
 from bessemer.errors import BusyError, InvalidArgumentError
 from bessemer.executable import Executable, compile
 from bessemer.frontends.gguf import GgufFile
@@ -133,9 +135,18 @@ class LanguageModel:
         for name in self._exe.weights:
             self._exe.weights.map(name, file.tensor(name))
         self._exe.weights.seal()
+        # Vocabularies come and go as lists of strings: tens of megabytes that nobody needs.
+        _core.release_free_memory()
         self.load_seconds += time.perf_counter() - start
         self._free = list(range(max_batch))
         self._lock = threading.Lock()
+
+    def __del__(self) -> None:
+        # Drop everything first, so that what it took goes back to the system now and not into a
+        # heap that fragments a little more with every model.
+        self.__dict__.clear()
+        if not sys.is_finalizing():
+            _core.release_free_memory()
 
     @property
     def plan(self) -> Plan:

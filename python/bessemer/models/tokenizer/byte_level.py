@@ -8,6 +8,7 @@ Unsupervised Multitask Learners", 2019, section 2.2).
 from __future__ import annotations
 
 from array import array
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from bessemer.errors import Error, ParseError, UnsupportedError
@@ -139,6 +140,7 @@ def _bad_merge(file: GgufFile, merges: list[str], ids: dict[str, int]) -> Error 
     return None
 
 
+@lru_cache(maxsize=len(_PATTERNS))
 def _word_cutter(patterns: tuple[str, ...]) -> PreTokenizer:
     from tokenizers import Regex, pre_tokenizers
 
