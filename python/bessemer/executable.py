@@ -45,7 +45,7 @@ def compile(
 
 def _carrier(array: Array) -> Array:
     """The array as the core takes it: C-contiguous, bf16 as its bits."""
-    array = np.ascontiguousarray(array)
+    array = np.asarray(array, order="C")  # ascontiguousarray gives scalars an axis
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 

@@ -121,7 +121,9 @@ class CpuReplay final : public Replay {
         if (o.space == Space::kInput || o.space == Space::kOutput) {
           late_.push_back({pointer, o.space, o.block, offset});
         } else {
-          std::byte* base = block(o)->host();
+          // Where every value is empty there is no arena at all.
+          const bool nowhere = o.space == Space::kArena && o.block >= storage_.arena.size();
+          std::byte* base = nowhere ? nullptr : block(o)->host();
           pointers_[pointer] = base == nullptr ? nullptr : base + offset;
         }
       }
