@@ -146,7 +146,12 @@ def _norm(
     bias: Tensor | None,
     attrs: dict[str, Any],
 ) -> Tensor:
-    operands = [x] + [t for t in (weight, bias) if t is not None]
+    # Kernels take f32 weights; 16-bit ones widen exactly.
+    operands = [x] + [
+        cast(t, "f32") if t.dtype.name in ("f16", "bf16") else t
+        for t in (weight, bias)
+        if t is not None
+    ]
     if weight is not None:
         attrs["has_weight"] = True
     if bias is not None:
