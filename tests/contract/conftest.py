@@ -14,7 +14,7 @@ import pytest
 os.environ["BESSEMER_VALIDATE"] = "1"
 sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 
-import bessemer as bs  # noqa: E402
+import bessemer as bs
 
 
 @dataclass(frozen=True)

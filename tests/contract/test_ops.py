@@ -19,6 +19,9 @@ ml_dtypes = pytest.importorskip("ml_dtypes")
 # Cases that a target does not do, each with its reason. One that passes fails the suite.
 EXCLUSIONS: dict[str, str] = {}
 
+# Ops whose `bias` or `factors` are f32 whatever the dtype of the rest.
+F32_OPERANDS = {"attention", "attention_stateful", "rope"}
+
 # Elementwise ops of one operand may come with an extent; so may these, along any axis.
 EXTENT_AXES = {"softmax", "log_softmax", "cumsum", "cumprod", "cummax", "cummin", "sum", "mean"}
 
@@ -112,8 +115,10 @@ def test_elementwise(target: Target, name: str) -> None:
 def build(call: Call, case: StructuredCase) -> Any:
     """The case as a call of bessemer's function."""
     operands = {
-        # The oracle's bf16 arrays look like f32 ones; an attention bias really is f32.
-        k: call.input(v, "f32") if k == "bias" and "attention" in case.op else call.operand(v)
+        # The oracle's bf16 arrays look like f32 ones; these operands really are f32.
+        k: call.input(v, "f32")
+        if k in ("bias", "factors") and case.op in F32_OPERANDS
+        else call.operand(v)
         for k, v in case.operands.items()
     }
     attributes = dict(case.attributes)

@@ -50,12 +50,13 @@ def bf16_bits(x: Array) -> NDArray[np.uint16]:
     rounded = (bits + np.uint64(0x7FFF) + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16)
     quiet = (bits >> np.uint64(16)) | np.uint64(0x40)
     result: NDArray[np.uint16] = np.where(np.isnan(x), quiet, rounded).astype(np.uint16)
-    return result
+    return result.reshape(np.shape(x))  # ascontiguousarray gives zero dimensions one
 
 
 def bf16_values(bits: Array) -> NDArray[np.float32]:
     """bfloat16 bit patterns (uint16) to float32."""
-    return (np.ascontiguousarray(bits, dtype=np.uint16).astype(np.uint32) << 16).view(np.float32)
+    wide = np.ascontiguousarray(bits, dtype=np.uint16).astype(np.uint32) << 16
+    return wide.view(np.float32).reshape(np.shape(bits))
 
 
 def rounded(x: Array, dtype: str) -> Array:
