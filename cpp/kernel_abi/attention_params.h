@@ -66,7 +66,8 @@ struct AttentionScratch {
   explicit AttentionScratch(const AttentionParams& p) {
     const auto up = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
     const int64_t group = p.heads / p.kv_heads;
-    const int64_t rows = up(group * p.tile_tokens, 4);
+    const int64_t tile_rows = up(group * p.tile_tokens, 4);
+    const int64_t rows = tile_rows > p.heads ? tile_rows : p.heads;
     const bool tiles_used = p.tile_tokens > 1;
     q_stride = up(p.head_dim, 16);
     v_stride = up(p.v_head_dim, 16);

@@ -131,9 +131,8 @@ Status lower_attention(Lowering& lowering, const Node& node) {
   p.workers = lowering.target().threads;
   p.tile_tokens =
       std::clamp<int64_t>(abi::kAttentionTileRows / group, 1, std::max<int64_t>(max_tokens, 1));
-  // Splitting over keys pays while tokens times kv heads are fewer than a few for each worker.
-  p.split_tokens =
-      std::min(max_tokens, std::max<int64_t>(1, 4 * lowering.target().threads / p.kv_heads));
+  // Splitting over keys pays while there are only a few tokens for each worker.
+  p.split_tokens = std::min<int64_t>(max_tokens, 2 * lowering.target().threads);
   p.split_keys = keys.evaluate(lowering.maxima());
   abi::AttentionParams at_max = p;
   at_max.tokens = max_tokens;

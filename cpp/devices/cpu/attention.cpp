@@ -77,7 +77,6 @@ class Attention {
     shape_.partial_stride = scratch_.partial;
     v_in_place_ = static_cast<DType>(p.v_dtype) == DType::kF32;
     shape_.panel_stride = v_in_place_ ? shape_.v_stride / 4 : scratch_.v_stride;
-    shape_.scale = p.scale;
     shape_.softcap = p.softcap;
   }
 
@@ -100,6 +99,9 @@ class Attention {
       return;
     }
     const int64_t tiles = cut_tiles(workers);
+    // A tile that is too small for run_tile is one item when there are many, so that its worker
+    // takes the kv heads together.
+    const int64_t each = tiles >= 4 * workers ? p_.kv_heads : 1;
     std::atomic<int64_t> next{0};
     auto body = [&](int worker, int) {
       for (;;) {
@@ -107,7 +109,14 @@ class Attention {
         if (item >= tiles * p_.kv_heads) return;
         // The last first: under a causal mask they have the most keys.
         const int64_t tile = tiles - 1 - item / p_.kv_heads;
-        run_tokens(tile_starts()[tile], tile_starts()[tile + 1], item % p_.kv_heads, worker);
+        const int64_t begin = tile_starts()[tile];
+        const int64_t end = tile_starts()[tile + 1];
+        const int64_t g = item % p_.kv_heads;
+        if (end - begin > 1 && (end - begin) * group_ >= kFewestTileRows) {
+          run_tile(begin, end, g, worker);
+        } else if (g % each == 0) {
+          for (int64_t t = begin; t < end; ++t) run_token(t, g, g + each, worker);
+        }
       }
     };
     call_.pool.run(workers, body);
@@ -231,8 +240,8 @@ class Attention {
     const int64_t bytes = p_.head_dim * bytes_per(p_.q_dtype);
     const std::byte* from = o_.q + (t * p_.heads + g * group_) * bytes;
     for (int64_t h = 0; h < group_; ++h) {
-      isa_.widen(p_.q_dtype, from + h * bytes, p_.head_dim, scratch_.q_stride,
-                 q + h * scratch_.q_stride);
+      isa_.load_query(p_.q_dtype, from + h * bytes, p_.head_dim, scratch_.q_stride, p_.scale,
+                      q + h * scratch_.q_stride);
     }
   }
 
@@ -258,28 +267,32 @@ class Attention {
     isa_.finish(shape_, total, p_.q_dtype, o_.out + (t * p_.heads + head) * bytes);
   }
 
-  // All keys of tokens [begin, end) for kv head g.
-  void run_tokens(int64_t begin, int64_t end, int64_t g, int worker) const {
-    if (end - begin > 1 && (end - begin) * group_ >= kFewestTileRows) {
-      run_tile(begin, end, g, worker);
-      return;
-    }
+  // All keys of token t for kv heads [begin, end): a span for all of them before the next, since
+  // they lie side by side in memory.
+  void run_token(int64_t t, int64_t begin, int64_t end, int worker) const {
     std::byte* base = area(worker);
     float* q = floats(base, scratch_.q);
     float* totals = floats(base, scratch_.totals);
     float* partials = floats(base, scratch_.partials);
     auto* bytes = reinterpret_cast<uint8_t*>(base + scratch_.visible);
-    for (int64_t t = begin; t < end; ++t) {
-      const Reach r = reach(t);
-      load_q(t, g, q);
-      std::fill(totals, totals + group_ * scratch_.partial, 0.0f);
-      for (int64_t first = r.low / kSpan * kSpan; first < r.high; first += kSpan) {
-        direct(t, g, first, r, q, bytes, partials, scratch_.partial);
+    const Reach r = reach(t);
+    const int64_t heads = (end - begin) * group_;
+    for (int64_t g = begin; g < end; ++g) {
+      load_q(t, g, q + (g - begin) * group_ * scratch_.q_stride);
+    }
+    std::fill(totals, totals + heads * scratch_.partial, 0.0f);
+    for (int64_t first = r.low / kSpan * kSpan; first < r.high; first += kSpan) {
+      for (int64_t g = begin; g < end; ++g) {
+        const int64_t head = (g - begin) * group_;
+        direct(t, g, first, r, q + head * scratch_.q_stride, bytes, partials, scratch_.partial);
         for (int64_t h = 0; h < group_; ++h) {
-          isa_.merge(shape_, totals + h * scratch_.partial, partials + h * scratch_.partial);
+          isa_.merge(shape_, totals + (head + h) * scratch_.partial,
+                     partials + h * scratch_.partial);
         }
       }
-      for (int64_t h = 0; h < group_; ++h) finish(t, g * group_ + h, totals + h * scratch_.partial);
+    }
+    for (int64_t h = 0; h < heads; ++h) {
+      finish(t, begin * group_ + h, totals + h * scratch_.partial);
     }
   }
 
@@ -327,10 +340,8 @@ class Attention {
       if (v_in_place_) {
         tile.values = reinterpret_cast<const float*>(v_row(begin, g, first));
       } else {
-        const std::byte* row = v_row(begin, g, first + lo);
-        for (int64_t j = lo; j < hi; ++j, row += shape_.v_stride) {
-          isa_.widen(p_.v_dtype, row, p_.v_head_dim, p_.v_head_dim, values + j * scratch_.v_stride);
-        }
+        isa_.widen_rows(shape_, v_row(begin, g, first + lo), hi - lo,
+                        values + lo * scratch_.v_stride);
         tile.values = values;
       }
       tile.bias = bias(begin, g * group_, first);
@@ -349,22 +360,24 @@ class Attention {
     auto* bytes = reinterpret_cast<uint8_t*>(base + scratch_.visible);
     float* partials = floats(o_.scratch, scratch_.split);
     const int64_t stride = (p_.split_keys + kSpan - 1) / kSpan * scratch_.partial;  // of a head
-    int64_t jobs = 0;
+    int64_t jobs = 0;  // in order of token, span, kv head
     for (int64_t t = 0; t < p_.tokens; ++t) jobs += spans_of(reach(t)) * p_.kv_heads;
     const int64_t begin = jobs * worker / workers;
     const int64_t end = jobs * (worker + 1) / workers;
     int64_t job = 0;
     for (int64_t t = 0; t < p_.tokens; ++t) {
       const Reach r = reach(t);
-      const int64_t spans = spans_of(r);
-      for (int64_t g = 0; g < p_.kv_heads; ++g, job += spans) {
-        if (job + spans <= begin || job >= end) continue;
-        load_q(t, g, q);
-        for (int64_t i = std::max(begin - job, int64_t{0}); i < std::min(spans, end - job); ++i) {
-          const int64_t s = r.low / kSpan + i;
-          direct(t, g, s * kSpan, r, q, bytes,
-                 partials + (t * p_.heads + g * group_) * stride + s * scratch_.partial, stride);
-        }
+      const int64_t of_token = spans_of(r) * p_.kv_heads;
+      const int64_t from = std::max(begin - job, int64_t{0});
+      const int64_t to = std::min(end - job, of_token);
+      job += of_token;
+      if (from >= to) continue;
+      for (int64_t g = 0; g < p_.kv_heads; ++g) load_q(t, g, q + g * group_ * scratch_.q_stride);
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t s = r.low / kSpan + i / p_.kv_heads;
+        const int64_t head = i % p_.kv_heads * group_;
+        direct(t, i % p_.kv_heads, s * kSpan, r, q + head * scratch_.q_stride, bytes,
+               partials + (t * p_.heads + head) * stride + s * scratch_.partial, stride);
       }
     }
     call_.pool.barrier();

@@ -18,7 +18,8 @@
 namespace bessemer::cpu {
 
 const AttentionIsa& attention_avx512() {
-  static constexpr AttentionIsa kTable = {widen, pack_keys, direct, tile, merge, finish};
+  static constexpr AttentionIsa kTable = {load_query, widen_rows, pack_keys, direct,
+                                          tile,       merge,      finish};
   return kTable;
 }
 

@@ -65,11 +65,26 @@ inline void weigh(const AttentionShape& s, const AttentionDirect& a, const float
   }
 }
 
+// Rows of one kv head lie apart, and a hardware prefetcher that follows lines does not know which
+// of them are wanted.
+inline void prefetch_rows(const std::byte* rows, int64_t stride, int64_t bytes) {
+  for (int i = 0; i < kWidth; ++i, rows += stride) {
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(rows + at);
+  }
+}
+
+inline int64_t row_bytes(uint32_t dtype, int64_t n) { return dtype == kRowF32 ? 4 * n : 2 * n; }
+
 template <uint32_t kDType, int kHeads>
 inline void dot_span(const AttentionShape& s, const AttentionDirect& a, float (*scores)[kSpan]) {
   const int64_t lo = a.sight.lo;
   const int64_t hi = a.sight.hi;
+  constexpr int64_t kAhead = 32;  // keys
+  const int64_t k_bytes = row_bytes(kDType, s.head_dim);
+  const int64_t v_bytes = row_bytes(s.v_dtype, s.v_head_dim);
   for (int64_t j = lo / kWidth * kWidth; j < hi; j += kWidth) {
+    prefetch_rows(a.k + (j + kAhead - lo) * s.k_stride, s.k_stride, k_bytes);
+    prefetch_rows(a.v + (j - lo) * s.v_stride, s.v_stride, v_bytes);
     // Lanes without a key repeat one: their scores are not used.
     const std::byte* k[kWidth];
     for (int i = 0; i < kWidth; ++i) {
@@ -99,10 +114,10 @@ void direct_heads(const AttentionShape& s, const AttentionDirect& a, float* part
   } else {
     dot_span<kRowBF16, kHeads>(s, a, scores);
   }
-  for (int h = 0; h < kHeads; ++h) {
-    float* partial = partials + h * s.partial_stride;
-    partial[1] = soften(s, a.sight, a.bias[h], scores[h], &partial[0]);
-  }
+  AttentionSight sights[kHeads];
+  for (int h = 0; h < kHeads; ++h) sights[h] = a.sight;
+  const int64_t end = (a.sight.hi + kWidth - 1) / kWidth * kWidth;
+  soften<kHeads>(s, sights, a.bias, a.sight.lo / kWidth * kWidth, end, scores, partials);
   if (s.v_dtype == kRowF32) {
     weigh_span<kRowF32, kHeads>(s, a, scores, partials);
   } else if (s.v_dtype == kRowF16) {

@@ -1,11 +1,11 @@
 // What the driver of `attention` asks of a SIMD variant.
 //
 // One order of additions serves every path, so that a token's bits do not depend on which is taken:
-//   score   four sums over d = 0, 1, 2, 3 (mod 4), each in rising order, added (0 + 2) + (1 + 3)
-//   sum     one sum a vector lane (key mod kWidth) in rising order, then a fixed tree
-//   values  in rising order of key
+//   score   of the scaled query: four sums over d = 0, 1, 2, 3 (mod 4), each in rising order, added
+//   (0 + 2) + (1 + 3) sum     one sum a vector lane (key mod kWidth) in rising order, then a fixed
+//   tree values  in rising order of key
 // `direct` serves few query rows and reads keys and values as they lie; `tile` serves many rows and
-// reads a span that pack_keys and widen have laid out.
+// reads a span that pack_keys and widen_rows have laid out.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +27,10 @@ struct AttentionShape {
   uint32_t v_dtype;
   int64_t k_stride;  // bytes between keys
   int64_t v_stride;
-  int64_t q_stride;        // floats between f32 rows of q; padded with zeros to 16
+  int64_t q_stride;        // floats between rows of q, which load_query made
   int64_t partial_stride;  // floats between partials: maximum, sum, v_head_dim values
   int64_t panel_stride;    // floats between rows of the values that a tile reads
-  float scale;
-  float softcap;  // 0: none
+  float softcap;           // 0: none
 };
 
 // The keys of a span that one token sees: lo <= j < hi, counted from the span's start, and where
@@ -67,8 +66,12 @@ struct AttentionTile {
 };
 
 struct AttentionIsa {
-  // Rows of f32, f16 or bf16 as f32, padded with zeros to `padded`.
-  void (*widen)(uint32_t dtype, const std::byte* row, int64_t n, int64_t padded, float* out);
+  // A row of f32, f16 or bf16 as f32, times the scale of the scores, padded with zeros to `padded`
+  // (a multiple of 16).
+  void (*load_query)(uint32_t dtype, const std::byte* row, int64_t n, int64_t padded, float factor,
+                     float* out);
+  // n rows of values as f32, panel_stride floats apart.
+  void (*widen_rows)(const AttentionShape& shape, const std::byte* rows, int64_t n, float* out);
   // Keys [lo, hi) of a span, `rows` pointing at key lo, for `tile`.
   void (*pack_keys)(const AttentionShape& shape, const std::byte* rows, int64_t lo, int64_t hi,
                     float* panel);

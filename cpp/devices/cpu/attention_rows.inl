@@ -22,42 +22,65 @@ inline F exp_of_negative(F x) {
   return select_less(x, splat(-87.0f), zero(), e);
 }
 
-// Turns the products scores[lo .. hi) of a row into weights exp(score - maximum), the rest of their
-// vectors into 0. Returns the sum of the weights.
-inline float soften(const AttentionShape& s, const AttentionSight& sight, const float* bias,
-                    float* scores, float* maximum) {
-  const int64_t begin = sight.lo / kWidth * kWidth;
-  const int64_t end = (sight.hi + kWidth - 1) / kWidth * kWidth;
-  const F scale = splat(s.scale);
-  const bool plain = s.softcap == 0 && bias == nullptr;
+// Turns the scores of kRows rows into weights exp(score - maximum) in place, 0 where a key is not
+// seen, over the vectors of keys [begin, end); partials get the maximum and the sum. Rows are done
+// together only to overlap their latencies.
+template <int kRows>
+inline void soften(const AttentionShape& s, const AttentionSight* sights, const float* const* bias,
+                   int64_t begin, int64_t end, float (*scores)[kSpan], float* partials) {
+  alignas(64) float lanes[kWidth];
+  for (int i = 0; i < kWidth; ++i) lanes[i] = static_cast<float>(i);
+  const F lane = load(lanes);
+  const F nothing = splat(kNegativeInfinity);
+  int64_t all_lo = 0;  // where every row sees every key, unless it has bytes
+  int64_t all_hi = kSpan;
+  bool plain = s.softcap == 0;
+  for (int r = 0; r < kRows; ++r) {
+    all_lo = larger(all_lo, sights[r].lo);
+    all_hi = smaller(all_hi, sights[r].hi);
+    plain = plain && bias[r] == nullptr && sights[r].bytes == nullptr;
+  }
+  // NaN is passed over by the maximum and comes back through exp.
+  F most[kRows];
+  for (int r = 0; r < kRows; ++r) most[r] = nothing;
   for (int64_t j = begin; j < end; j += kWidth) {
-    F x = mul(load(scores + j), scale);
-    if (!plain) {
-      if (s.softcap != 0) x = mul(splat(s.softcap), tanh(div(x, splat(s.softcap))));
-      if (bias != nullptr) x = add(x, load_n(bias + j, sight.hi - j));
+    const bool inside = j >= all_lo && j + kWidth <= all_hi;
+    for (int r = 0; r < kRows; ++r) {
+      F x = load(scores[r] + j);
+      if (!plain || !inside) {
+        const AttentionSight& sight = sights[r];
+        if (s.softcap != 0) x = mul(splat(s.softcap), tanh(div(x, splat(s.softcap))));
+        if (bias[r] != nullptr) x = add(x, load_n(bias[r] + j, sight.hi - j));
+        const F key = add(lane, splat(static_cast<float>(j)));
+        x = select_less(key, splat(static_cast<float>(sight.lo)), nothing, x);
+        x = select_less(key, splat(static_cast<float>(sight.hi)), x, nothing);
+        store(scores[r] + j, x);
+        if (sight.bytes != nullptr) {
+          for (int64_t i = j; i < j + kWidth; ++i) {
+            if (sight.bytes[i] == 0) scores[r][i] = kNegativeInfinity;
+          }
+          x = load(scores[r] + j);
+        }
+      }
+      most[r] = max(x, most[r]);
     }
-    store(scores + j, x);
   }
-  for (int64_t j = begin; j < sight.lo; ++j) scores[j] = kNegativeInfinity;
-  for (int64_t j = sight.hi; j < end; ++j) scores[j] = kNegativeInfinity;
-  if (sight.bytes != nullptr) {
-    for (int64_t j = sight.lo; j < sight.hi; ++j) {
-      if (sight.bytes[j] == 0) scores[j] = kNegativeInfinity;
-    }
+  F base[kRows];
+  F total[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    const float maximum = largest(most[r]);
+    partials[r * s.partial_stride] = maximum;
+    base[r] = splat(maximum == kNegativeInfinity ? 0.0f : maximum);
+    total[r] = zero();
   }
-  // NaN is passed over here and comes back through exp.
-  F most_of = splat(kNegativeInfinity);
-  for (int64_t j = begin; j < end; j += kWidth) most_of = max(load(scores + j), most_of);
-  const float most = largest(most_of);
-  *maximum = most;
-  const F base = splat(most == kNegativeInfinity ? 0.0f : most);
-  F total = zero();
   for (int64_t j = begin; j < end; j += kWidth) {
-    const F e = exp_of_negative(sub(load(scores + j), base));
-    store(scores + j, e);
-    total = add(total, e);
+    for (int r = 0; r < kRows; ++r) {
+      const F e = exp_of_negative(sub(load(scores[r] + j), base[r]));
+      store(scores[r] + j, e);
+      total[r] = add(total[r], e);
+    }
   }
-  return sum(total);
+  for (int r = 0; r < kRows; ++r) partials[r * s.partial_stride + 1] = sum(total[r]);
 }
 
 inline void clear_partial(const AttentionShape& s, float* partial) {
@@ -95,9 +118,17 @@ void finish(const AttentionShape& s, const float* total, uint32_t dtype, std::by
   finish_as<kRowBF16>(s, total, out);
 }
 
-void widen(uint32_t dtype, const std::byte* row, int64_t n, int64_t padded, float* out) {
+void load_query(uint32_t dtype, const std::byte* row, int64_t n, int64_t padded, float factor,
+                float* out) {
   widen_row(dtype, row, n, out);
   for (int64_t i = n; i < padded; ++i) out[i] = 0;
+  for (int64_t i = 0; i < padded; i += kWidth) store(out + i, mul(load(out + i), splat(factor)));
+}
+
+void widen_rows(const AttentionShape& s, const std::byte* rows, int64_t n, float* out) {
+  for (int64_t j = 0; j < n; ++j, rows += s.v_stride, out += s.panel_stride) {
+    widen_row(s.v_dtype, rows, s.v_head_dim, out);
+  }
 }
 
 }  // namespace

@@ -176,17 +176,15 @@ void tile(const AttentionShape& s, const AttentionTile& t) {
                   scores + r, j);
       }
     }
+    const float* bias[kAttentionBlock];
     for (int r = 0; r < kAttentionBlock; ++r) {
-      float* partial = t.partials + r * s.partial_stride;
-      partial[1] = 0;
-      const AttentionSight& sight = b.sight[r];
-      if (sight.hi <= sight.lo) continue;
       const int64_t row = smaller(first + r, t.rows - 1);
-      const float* bias = t.bias == nullptr
-                              ? nullptr
-                              : t.bias + row / t.group * t.bias_token + row % t.group * t.bias_head;
-      partial[1] = soften(s, sight, bias, scores[r], &partial[0]);
+      bias[r] = t.bias == nullptr
+                    ? nullptr
+                    : t.bias + row / t.group * t.bias_token + row % t.group * t.bias_head;
     }
+    const int64_t end = (b.high + kWidth - 1) / kWidth * kWidth;
+    soften<kAttentionBlock>(s, b.sight, bias, b.low / kWidth * kWidth, end, scores, t.partials);
     int64_t d = 0;
     for (; d + 4 * kWidth <= s.v_head_dim; d += 4 * kWidth) {
       weigh_rows<4>(s, b, scores, t.values, d, t.partials);

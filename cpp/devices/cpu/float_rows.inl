@@ -28,7 +28,9 @@ inline void put_row_n(std::byte* p, int64_t i, F v, int64_t n) {
 
 template <uint32_t kDType>
 inline void widen_as(const std::byte* row, int64_t n, float* out) {
-  for (int64_t i = 0; i < n; i += kWidth) store_n(out + i, row_at_n<kDType>(row, i, n - i), n - i);
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) store(out + i, row_at<kDType>(row, i));
+  if (i < n) store_n(out + i, row_at_n<kDType>(row, i, n - i), n - i);
 }
 // out[i] = row[i] as f32, i < n.
 inline void widen_row(uint32_t dtype, const std::byte* row, int64_t n, float* out) {
@@ -39,7 +41,9 @@ inline void widen_row(uint32_t dtype, const std::byte* row, int64_t n, float* ou
 
 template <uint32_t kDType>
 inline void narrow_as(const float* row, int64_t n, std::byte* out) {
-  for (int64_t i = 0; i < n; i += kWidth) put_row_n<kDType>(out, i, load_n(row + i, n - i), n - i);
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) put_row_n<kDType>(out, i, load(row + i), kWidth);
+  if (i < n) put_row_n<kDType>(out, i, load_n(row + i, n - i), n - i);
 }
 // out[i] = row[i] rounded to dtype, i < n.
 inline void narrow_row(uint32_t dtype, const float* row, int64_t n, std::byte* out) {
