@@ -56,8 +56,9 @@ struct Q5_0 {
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
     const uint8_t* b = row + block * 22;
     const B pairs = lanes_apart<22>(b + 6, count);
-    h[0] = bit_or(low_nibbles(pairs), bits_apart<22>(b + 2, count));
-    h[1] = bit_or(high_nibbles(pairs), bits_apart<22>(b + 4, count));
+    h[0] = low_nibbles(pairs);
+    h[1] = high_nibbles(pairs);
+    or_fifth_bits<22>(b + 2, count, h);
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
     return one_scale(f16_pairs_at<22, false>(rows, block * 22, count).first);
@@ -70,8 +71,9 @@ struct Q5_1 {
   static inline void halves(const uint8_t* row, int64_t block, int count, B* h) {
     const uint8_t* b = row + block * 24;
     const B pairs = lanes_apart<24>(b + 8, count);
-    h[0] = bit_or(low_nibbles(pairs), bits_apart<24>(b + 4, count));
-    h[1] = bit_or(high_nibbles(pairs), bits_apart<24>(b + 6, count));
+    h[0] = low_nibbles(pairs);
+    h[1] = high_nibbles(pairs);
+    or_fifth_bits<24>(b + 4, count, h);
   }
   static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
     const FPair both = f16_pairs_at<24, true>(rows, block * 24, count);

@@ -34,38 +34,69 @@ inline const int32_t* ints_at(const std::byte* row, int64_t offset, int64_t bloc
 // Few rows of x: weights are used straight from their blocks, four rows of them at a time, each
 // vector holding kLanes blocks.
 
+// How the few-rows path reads a format; a variant may specialise it (matrix_formats_avx512.inl).
+template <class Format>
+struct Few {
+  // Whether q[0] and q[1] are first and second halves of blocks in order, as x is.
+  static constexpr bool kInOrder = true;
+  static inline void load(const uint8_t* row, int64_t block, int count, B* q) {
+    Format::halves(row, block, count, q);
+  }
+  static inline Scales scales(const uint8_t* const* rows, int64_t block, int count) {
+    return Format::scales(rows, block, count);
+  }
+  // Otherwise: arranges x as q is, and the lanes of sums over q[0] and q[1] into those over first
+  // and second halves.
+  static inline void arrange(B*) {}
+  static inline void sort(I*) {}
+};
+
+#if defined(__AVX512F__)
+}  // namespace
+}  // namespace bessemer::cpu
+#include "devices/cpu/matrix_formats_avx512.inl"
+namespace bessemer::cpu {
+namespace {
+#endif
+
 template <class Format, int kRows>
 inline void few_rows_step(const uint8_t* const* w, int64_t block, int count,
                           const std::byte* const* x, const Int8View& view, F* acc) {
   B q[4][2];
-  for (int j = 0; j < 4; ++j) Format::halves(w[j], block, count, q[j]);
-  const Scales s = Format::scales(w, block, count);
+  for (int j = 0; j < 4; ++j) Few<Format>::load(w[j], block, count, q[j]);
+  const Scales s = Few<Format>::scales(w, block, count);
   for (int r = 0; r < kRows; ++r) {
-    const B x0 = load_bytes(x[r] + block * 32);
-    const B x1 = load_bytes(x[r] + block * 32 + kLanes * 16);
+    B xs[2] = {load_bytes(x[r] + block * 32), load_bytes(x[r] + block * 32 + kLanes * 16)};
+    Few<Format>::arrange(xs);
     const F x_scale = expand(floats_at(x[r], view.scale, block));
+    I sums[4];
+    I total[2];
+    if constexpr (Format::kSplit || !Few<Format>::kInOrder) {
+      for (int h = 0; h < 2; ++h) {
+        for (int j = 0; j < 4; ++j) sums[j] = dot4<Format::kWide>(splat_int(0), q[j][h], xs[h]);
+        total[h] = sum_quads(sums[0], sums[1], sums[2], sums[3]);
+      }
+      Few<Format>::sort(total);
+    } else {
+      for (int j = 0; j < 4; ++j) {
+        sums[j] = dot4<Format::kWide>(splat_int(0), q[j][0], xs[0]);
+        sums[j] = dot4<Format::kWide>(sums[j], q[j][1], xs[1]);
+      }
+      total[0] = sum_quads(sums[0], sums[1], sums[2], sums[3]);
+    }
     if constexpr (Format::kSplit) {
       for (int h = 0; h < 2; ++h) {
-        const B xh = h == 0 ? x0 : x1;
-        I sums[4];
-        for (int j = 0; j < 4; ++j) sums[j] = dot4<Format::kWide>(splat_int(0), q[j][h], xh);
-        I total = sum_quads(sums[0], sums[1], sums[2], sums[3]);
         const I minus = expand(ints_at(x[r], view.minus_half[h], block));
-        total = add(total, shift_left<Format::kZeroShift>(minus));
-        acc[r] = fma(to_float(total), mul(s.scale[h], x_scale), acc[r]);
+        total[h] = add(total[h], shift_left<Format::kZeroShift>(minus));
+        acc[r] = fma(to_float(total[h]), mul(s.scale[h], x_scale), acc[r]);
       }
     } else {
-      I sums[4];
-      for (int j = 0; j < 4; ++j) {
-        sums[j] = dot4<Format::kWide>(splat_int(0), q[j][0], x0);
-        sums[j] = dot4<Format::kWide>(sums[j], q[j][1], x1);
-      }
-      I total = sum_quads(sums[0], sums[1], sums[2], sums[3]);
+      if constexpr (!Few<Format>::kInOrder) total[0] = add(total[0], total[1]);
       if constexpr (Format::kZeroShift > 0) {
         const I minus = expand(ints_at(x[r], view.minus_sum, block));
-        total = add(total, shift_left<Format::kZeroShift>(minus));
+        total[0] = add(total[0], shift_left<Format::kZeroShift>(minus));
       }
-      acc[r] = fma(to_float(total), mul(s.scale[0], x_scale), acc[r]);
+      acc[r] = fma(to_float(total[0]), mul(s.scale[0], x_scale), acc[r]);
       if constexpr (Format::kMin) {
         acc[r] = fma(s.min, expand(floats_at(x[r], view.scaled_sum, block)), acc[r]);
       }
@@ -120,7 +151,7 @@ inline void pack_step(const uint8_t* const* w, int64_t block, int count, int64_t
                       Panel& panel) {
   B q[4][2];
   for (int j = 0; j < 4; ++j) Format::halves(w[j], block, count, q[j]);
-  const Scales s = Format::scales(w, block, count);
+  const Scales s = Few<Format>::scales(w, block, count);
   for (int h = 0; h < 2; ++h) {
     transpose4(q[0][h], q[1][h], q[2][h], q[3][h]);
     for (int g = 0; g < 4; ++g) {

@@ -143,10 +143,14 @@ inline B lanes_apart(const uint8_t* p, int count) {
   return lanes_from(at);
 }
 template <int kStride>
-inline B bits_apart(const uint8_t* p, int count) {
-  const uint8_t* at[kLanes];
-  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
-  return bits_to_16(at);
+inline void or_fifth_bits(const uint8_t* p, int count, B* h) {
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t* at[kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      at[l] = p + (l < count ? l : count - 1) * kStride + 2 * half;
+    }
+    h[half] = bit_or(h[half], bits_to_16(at));
+  }
 }
 inline F expand(const float* p) {
   return {_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_set1_ps(p[0])), _mm_set1_ps(p[1]), 1)};

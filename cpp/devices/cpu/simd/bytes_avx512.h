@@ -36,16 +36,6 @@ inline B shift_left_64(B a) {
 inline B shift_right(B a, const uint64_t* counts) {
   return {_mm512_srlv_epi64(a.v, _mm512_loadu_si512(counts))};
 }
-inline B bits_to_16(const uint8_t* const* p) {
-  const auto word = [](const uint8_t* q) {
-    uint16_t w;
-    __builtin_memcpy(&w, q, 2);
-    return static_cast<uint64_t>(w);
-  };
-  const uint64_t bits = word(p[0]) | word(p[1]) << 16 | word(p[2]) << 32 | word(p[3]) << 48;
-  return {_mm512_maskz_set1_epi8(bits, 16)};
-}
-
 template <bool kWide>
 inline I dot4(I acc, B u, B s) {
 #if defined(__AVX512VNNI__)
@@ -97,21 +87,6 @@ inline void transpose4(F& a, F& b, F& c, F& d) {
   b.v = _mm512_castsi512_ps(t[1].v);
   c.v = _mm512_castsi512_ps(t[2].v);
   d.v = _mm512_castsi512_ps(t[3].v);
-}
-inline I words_at(const uint8_t* const* rows, int64_t offset, int64_t stride, int count) {
-  const auto word = [](const uint8_t* p) {
-    int32_t w;
-    __builtin_memcpy(&w, p, 4);
-    return w;
-  };
-  __m512i v = _mm512_setzero_si512();
-  for (int l = 0; l < kLanes && l < count; ++l) {
-    for (int r = 0; r < 4; ++r) {
-      const auto mask = static_cast<__mmask16>(1 << (4 * l + r));
-      v = _mm512_mask_set1_epi32(v, mask, word(rows[r] + offset + l * stride));
-    }
-  }
-  return {v};
 }
 inline __m128i four_words(const uint32_t* w) {
   return _mm_setr_epi32(static_cast<int>(w[0]), static_cast<int>(w[1]), static_cast<int>(w[2]),
@@ -170,54 +145,75 @@ constexpr DwordOrder lanes_order(int stride, int second) {
 struct FPair {
   F first, second;
 };
+// The first n of 32 16-bit words.
+inline __mmask32 first_words(int64_t n) {
+  return n >= 32 ? 0xffffffffu : n <= 0 ? 0u : (1u << n) - 1u;
+}
+
 template <int kStride, bool kBoth>
 inline FPair f16_pairs_at(const uint8_t* const* rows, int64_t offset, int count) {
-  if (count == kLanes) {
-    // Two loads hold the four blocks' first words; a masked one merges them, and one permutation a
-    // row puts its scales where they belong: the first of each pair in the lower half, the second
-    // above.
-    constexpr int kSecond = 4 * kStride - 64 < 2 * kStride - 2 ? 4 * kStride - 64 : 2 * kStride - 2;
-    constexpr bool kOneLoad = 3 * kStride + 4 <= 64;
-    constexpr int kWord1 = kStride / 2;
-    constexpr int kWord2 = kOneLoad ? kStride : kStride - kSecond / 2;
-    constexpr int kWord3 = kWord2 + kStride / 2;
-    constexpr uint32_t kBits = kBoth ? 3 : 1;
-    constexpr uint32_t kFromFirst = kBits | kBits << kWord1;
-    static_assert(kOneLoad || ((kBits << kWord2 | kBits << kWord3) & kFromFirst) == 0);
-    alignas(64) static constexpr auto kOrder = four_rows_order(0, kWord1, kWord2, kWord3);
-    const __m512i order = _mm512_load_si512(kOrder.index);
-    __m512i words = _mm512_setzero_si512();
-    for (int r = 0; r < 4; ++r) {
-      const uint8_t* p = rows[r] + offset;
-      __m512i row = _mm512_loadu_si512(p);
-      if constexpr (!kOneLoad) row = _mm512_mask_loadu_epi16(row, ~kFromFirst, p + kSecond);
-      words = _mm512_mask_permutexvar_epi16(words, 0x11111111u << r, order, row);
-    }
-    return {{_mm512_cvtph_ps(_mm512_castsi512_si256(words))},
-            {_mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1))}};
+  // Two loads hold the four blocks' first words; a masked one merges them, and one permutation a
+  // row puts its scales where they belong: the first of each pair in the lower half, the second
+  // above.
+  constexpr int kSecond = 4 * kStride - 64 < 2 * kStride - 2 ? 4 * kStride - 64 : 2 * kStride - 2;
+  constexpr bool kOneLoad = 3 * kStride + 4 <= 64;
+  constexpr int kWord1 = kStride / 2;
+  constexpr int kWord2 = kOneLoad ? kStride : kStride - kSecond / 2;
+  constexpr int kWord3 = kWord2 + kStride / 2;
+  constexpr uint32_t kBits = kBoth ? 3 : 1;
+  constexpr uint32_t kFromFirst = kBits | kBits << kWord1;
+  static_assert(kOneLoad || ((kBits << kWord2 | kBits << kWord3) & kFromFirst) == 0);
+  alignas(64) static constexpr auto kOrder = four_rows_order(0, kWord1, kWord2, kWord3);
+  const __m512i order = _mm512_load_si512(kOrder.index);
+  // Behind the last block may be the end of the file: only what is there is read.
+  const __mmask32 in_first = first_words(count * (kStride / 2));
+  const __mmask32 in_second = first_words(count * (kStride / 2) - kSecond / 2) & ~kFromFirst;
+  const uint32_t lanes =
+      count == kLanes ? 0x11111111u : 0x00010001u * (0x1111u >> (16 - 4 * count));
+  __m512i words = _mm512_setzero_si512();
+  for (int r = 0; r < 4; ++r) {
+    const uint8_t* p = rows[r] + offset;
+    __m512i row = count == kLanes ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi16(in_first, p);
+    if constexpr (!kOneLoad) row = _mm512_mask_loadu_epi16(row, in_second, p + kSecond);
+    words = _mm512_mask_permutexvar_epi16(words, lanes << r, order, row);
   }
-  const I words = words_at(rows, offset, kStride, count);
-  return {low_half(words), high_half(words)};
+  return {{_mm512_cvtph_ps(_mm512_castsi512_si256(words))},
+          {_mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1))}};
 }
 template <int kStride>
 inline B lanes_apart(const uint8_t* p, int count) {
   if constexpr (kStride == 20 || kStride == 24) {
-    if (count == kLanes) {  // whole words apart: two loads that overlap, and one permutation
-      constexpr int kSecond = 3 * kStride + 16 - 64;  // the last lane ends its load
-      alignas(64) static constexpr auto kOrder = lanes_order(kStride / 4, kSecond / 4);
-      return {_mm512_permutex2var_epi32(_mm512_loadu_si512(p), _mm512_load_si512(kOrder.index),
-                                        _mm512_loadu_si512(p + kSecond))};
+    // Whole words apart: two loads that overlap, and one permutation.
+    constexpr int kSecond = 3 * kStride + 16 - 64;  // the last lane ends its load
+    alignas(64) static constexpr auto kOrder = lanes_order(kStride / 4, kSecond / 4);
+    const __m512i order = _mm512_load_si512(kOrder.index);
+    if (count == kLanes) {
+      return {
+          _mm512_permutex2var_epi32(_mm512_loadu_si512(p), order, _mm512_loadu_si512(p + kSecond))};
     }
+    const int64_t bytes = (count - 1) * kStride + 16;
+    const auto in_first = static_cast<__mmask16>(first_words(bytes / 4));
+    return {_mm512_permutexvar_epi32(order, _mm512_maskz_loadu_epi32(in_first, p))};
   }
   const uint8_t* at[kLanes];
   for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
   return lanes_from(at);
 }
 template <int kStride>
-inline B bits_apart(const uint8_t* p, int count) {
-  const uint8_t* at[kLanes];
-  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
-  return bits_to_16(at);
+inline void or_fifth_bits(const uint8_t* p, int count, B* h) {
+  // Scalar code has ports of its own; shuffles would wait for the others'.
+  const auto word = [](const uint8_t* q) {
+    uint16_t w;
+    __builtin_memcpy(&w, q, 2);
+    return static_cast<uint64_t>(w);
+  };
+  for (int half = 0; half < 2; ++half) {
+    uint64_t bits = 0;
+    for (int l = 0; l < kLanes; ++l) {
+      bits |= word(p + (l < count ? l : count - 1) * kStride + 2 * half) << (16 * l);
+    }
+    h[half].v = _mm512_mask_add_epi8(h[half].v, bits, h[half].v, _mm512_set1_epi8(16));
+  }
 }
 inline F expand(const float* p) {
   return {_mm512_permutexvar_ps(four_times_each(), _mm512_castps128_ps512(_mm_loadu_ps(p)))};

@@ -161,10 +161,14 @@ inline B lanes_apart(const uint8_t* p, int count) {
   return lanes_from(at);
 }
 template <int kStride>
-inline B bits_apart(const uint8_t* p, int count) {
-  const uint8_t* at[kLanes];
-  for (int l = 0; l < kLanes; ++l) at[l] = p + (l < count ? l : count - 1) * kStride;
-  return bits_to_16(at);
+inline void or_fifth_bits(const uint8_t* p, int count, B* h) {
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t* at[kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      at[l] = p + (l < count ? l : count - 1) * kStride + 2 * half;
+    }
+    h[half] = bit_or(h[half], bits_to_16(at));
+  }
 }
 inline F expand(const float* p) { return splat(p[0]); }
 inline I expand(const int32_t* p) { return splat_int(p[0]); }
