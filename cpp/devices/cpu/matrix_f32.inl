@@ -1,5 +1,6 @@
 // f32 products of dot form: lane i of an accumulator sums k = i mod kWidth over a chunk, then the
-// lanes are added by a fixed tree. Included once by each SIMD variant, after matrix_rows.inl.
+// lanes are added by a fixed tree. Included once by each SIMD variant, after matrix_rows.inl and
+// matrix_formats.inl.
 
 namespace bessemer::cpu {
 namespace {
@@ -59,53 +60,125 @@ inline void dot_all_rows(const LinearTile& tile, int64_t k0, const float* const*
   int64_t row = 0;
   while (row < tile.m) {
     const int64_t left = tile.m - row;
-    if (left == 1) {
-      dot_rows<1>(tile, row, 1, k0, w, len, y, columns);
-      row += 1;
-    } else if (kTileRows == 2 || left == 2) {
-      dot_rows<2>(tile, row, 2, k0, w, len, y, columns);
-      row += 2;
-    } else if (left <= 4) {
-      dot_rows<kTileRows == 2 ? 2 : 4>(tile, row, left, k0, w, len, y, columns);
-      row += left;
-    } else {
-      dot_rows<kTileRows>(tile, row, left, k0, w, len, y, columns);
-      row += kTileRows;
+    int64_t step = 0;
+    for (int64_t j = 0; j < columns; j += 4) {
+      const float* const* wj = w + j;
+      float* yj = y + j;
+      if (left == 1) {
+        dot_rows<1>(tile, row, 1, k0, wj, len, yj, columns - j);
+        step = 1;
+      } else if (kTileRows == 2 || left == 2) {
+        dot_rows<2>(tile, row, 2, k0, wj, len, yj, columns - j);
+        step = 2;
+      } else if (left <= 4 || left == 7 || left == 8) {
+        dot_rows<kTileRows == 2 ? 2 : 4>(tile, row, left, k0, wj, len, yj, columns - j);
+        step = 4;
+      } else {
+        dot_rows<kTileRows>(tile, row, left, k0, wj, len, yj, columns - j);
+        step = kTileRows;
+      }
+    }
+    row += step;
+  }
+}
+
+// Columns of weights that are widened together, and how far along k: panel and rows of x stay in a
+// 48 KiB L1 cache.
+constexpr int kPanelRows = 8;
+constexpr int64_t kF32Chunk = 512;
+
+// `count` elements from k0 on (a multiple of 256) of four rows, to four rows of kF32Chunk floats.
+template <class Format>
+void widen_blocks(const uint8_t* const* w, int64_t k0, int64_t count, float* out) {
+  alignas(64) uint8_t q[4][2][kLanes * 16];
+  alignas(64) float scale[2][kWidth];
+  alignas(64) float min[kWidth];
+  const F zero_point = splat(Format::kZeroShift > 0 ? 1 << Format::kZeroShift : 0);
+  for (int64_t b = 0; b < count / 32; b += kLanes) {
+    const int lanes = count / 32 - b < kLanes ? static_cast<int>(count / 32 - b) : kLanes;
+    const int64_t block = k0 / 32 + b;
+    for (int j = 0; j < 4; ++j) {
+      B h[2];
+      Format::halves(w[j], block, lanes, h);
+      store_bytes(q[j][0], h[0]);
+      store_bytes(q[j][1], h[1]);
+    }
+    const Scales s = Format::scales(w, block, lanes);
+    store(scale[0], s.scale[0]);
+    store(scale[1], s.scale[1]);
+    store(min, s.min);
+    for (int j = 0; j < 4; ++j) {
+      for (int l = 0; l < lanes; ++l) {
+        float* to = out + j * kF32Chunk + (b + l) * 32;
+        for (int i = 0; i < 32; i += kWidth) {
+          const int h = i / 16;
+          const F digit = sub(floats_of_bytes(q[j][h] + l * 16 + i % 16), zero_point);
+          // The product is exact in every format, so that one rounding or two are the same.
+          F value = mul(digit, splat(scale[Format::kSplit ? h : 0][4 * l + j]));
+          if constexpr (Format::kMin) value = add(value, splat(min[4 * l + j]));
+          store(to + i, value);
+        }
+      }
     }
   }
 }
 
-// `count` weights of one row from k0 (a multiple of kChunk) on, as f32 in `panel` or in place.
-inline const float* weights_as_f32(const LinearTile& tile, int64_t row, int64_t k0, int64_t count,
-                                   float* panel) {
-  const auto dtype = static_cast<DType>(tile.weight_dtype);
-  Bytes w = tile.w + row * tile.w_stride;
-  if (dtype == DType::kF32) return reinterpret_cast<const float*>(w) + k0;
-  if (dtype == DType::kF16 || dtype == DType::kBF16) {
-    w += 2 * k0;
-    for (int64_t i = 0; i < count; i += kWidth) {
-      store_n(panel + i, load_as(tile.weight_dtype, w, i, count - i), count - i);
-    }
-    return panel;
+// Four rows of weights from `column` on (past the last: the last again) as f32: in place, or in
+// `panel`. w[j] are the rows.
+void widen_rows(const LinearTile& tile, int64_t column, int64_t k0, int64_t count,
+                float (*panel)[kF32Chunk], const float** w) {
+  const uint8_t* rows[4];
+  for (int j = 0; j < 4; ++j) {
+    const int64_t at = column + j < tile.n ? column + j : tile.n - 1;
+    rows[j] = reinterpret_cast<const uint8_t*>(tile.w + at * tile.w_stride);
+    w[j] = panel[j];
   }
-  const DTypeInfo& type = info(dtype);
-  dequantize_row(dtype, w + k0 / type.block_elements * type.block_bytes, panel, count);
-  return panel;
+  switch (static_cast<DType>(tile.weight_dtype)) {
+    case DType::kF16:
+    case DType::kBF16:
+      for (int j = 0; j < 4; ++j) {
+        const Bytes from = reinterpret_cast<Bytes>(rows[j]) + 2 * k0;
+        for (int64_t i = 0; i < count; i += kWidth) {
+          store_n(panel[j] + i, load_as(tile.weight_dtype, from, i, count - i), count - i);
+        }
+      }
+      return;
+    case DType::kQ4_0:
+      return widen_blocks<Q4_0>(rows, k0, count, panel[0]);
+    case DType::kQ4_1:
+      return widen_blocks<Q4_1>(rows, k0, count, panel[0]);
+    case DType::kQ5_0:
+      return widen_blocks<Q5_0>(rows, k0, count, panel[0]);
+    case DType::kQ5_1:
+      return widen_blocks<Q5_1>(rows, k0, count, panel[0]);
+    case DType::kQ8_0:
+      return widen_blocks<Q8_0>(rows, k0, count, panel[0]);
+    case DType::kQ4_K:
+      return widen_blocks<Q4_K>(rows, k0, count, panel[0]);
+    case DType::kQ5_K:
+      return widen_blocks<Q5_K>(rows, k0, count, panel[0]);
+    case DType::kQ6_K:
+      return widen_blocks<Q6_K>(rows, k0, count, panel[0]);
+    default:  // f32
+      for (int j = 0; j < 4; ++j) w[j] = reinterpret_cast<const float*>(rows[j]) + k0;
+      return;
+  }
 }
 
 void f32_tile(const LinearTile& tile) {
-  alignas(64) float panel[4][kChunk];
+  alignas(64) float panel[kPanelRows][kF32Chunk];
   for (int64_t r = 0; r < tile.m; ++r) {
     for (int64_t j = 0; j < tile.n; ++j) tile.y[r * tile.y_stride + j] = 0;
   }
-  for (int64_t k0 = 0; k0 < tile.k; k0 += kChunk) {
-    const int64_t len = tile.k - k0 < kChunk ? tile.k - k0 : kChunk;
-    for (int64_t j0 = 0; j0 < tile.n; j0 += 4) {
-      const float* w[4];
-      for (int j = 0; j < 4; ++j) {
-        w[j] = j0 + j < tile.n ? weights_as_f32(tile, j0 + j, k0, len, panel[j]) : w[j - 1];
+  for (int64_t k0 = 0; k0 < tile.k; k0 += kF32Chunk) {
+    const int64_t count = tile.k - k0 < kF32Chunk ? tile.k - k0 : kF32Chunk;
+    for (int64_t j0 = 0; j0 < tile.n; j0 += kPanelRows) {
+      const float* w[kPanelRows];
+      const int64_t columns = tile.n - j0 < kPanelRows ? tile.n - j0 : kPanelRows;
+      for (int64_t j = 0; j < columns; j += 4) {
+        widen_rows(tile, j0 + j, k0, count, panel + j, w + j);
       }
-      dot_all_rows(tile, k0, w, len, tile.y + j0, tile.n - j0);
+      dot_all_rows(tile, k0, w, count, tile.y + j0, columns);
     }
   }
 }

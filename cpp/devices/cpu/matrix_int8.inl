@@ -6,7 +6,7 @@
 namespace bessemer::cpu {
 namespace {
 
-constexpr int kChunkBlocks = kChunk / 32;
+constexpr int kChunkBlocks = 32;  // a multiple of the 256-element formats'
 
 // A row of x, read-only.
 struct Int8View {

@@ -2,7 +2,10 @@
 // one table of functions, made from the same bodies (*.inl) over another vector layer (simd/).
 //
 // Every function computes an output element in an order that is fixed by the variant alone: not by
-// m, n, the tile or the position in it. That is what makes results independent of the batch.
+// m, n, the tile or the position in it. That is what makes results independent of the batch. Long k
+// is summed in chunks, each from zero, whose sums are added in rising order: that bounds the panels
+// of unpacked weights (they are on thread stacks, which are small on some systems) and the rounding
+// error.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +13,6 @@
 #include "devices/cpu/kernel.h"
 
 namespace bessemer::cpu {
-
-// The k dimension is summed in chunks of so many elements, each from zero, and the chunks' sums are
-// added in rising order. It bounds the panels of unpacked weights (thread stacks are small on some
-// systems) and the rounding error. A multiple of every block size.
-inline constexpr int64_t kChunk = 1024;
 
 // 16-bit and 32-bit float arrays and packed blocks are all just bytes here.
 using Bytes = const std::byte*;

@@ -170,6 +170,13 @@ inline I shift_left(I a) {
 inline F splat_from(const float* p) { return {_mm256_broadcast_ss(p)}; }
 inline I splat_from(const int32_t* p) { return {_mm256_set1_epi32(*p)}; }
 
+inline void store_bytes(uint8_t* p, B a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
+}
+inline F floats_of_bytes(const uint8_t* p) {
+  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))};
+}
 inline void store_lane(void* p, B a, int lane) {
   const __m128i v = lane == 0 ? _mm256_castsi256_si128(a.v) : _mm256_extracti128_si256(a.v, 1);
   _mm_storeu_si128(static_cast<__m128i*>(p), v);

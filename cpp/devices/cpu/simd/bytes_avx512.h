@@ -230,6 +230,10 @@ inline I shift_left(I a) {
 inline F splat_from(const float* p) { return {_mm512_set1_ps(*p)}; }
 inline I splat_from(const int32_t* p) { return {_mm512_set1_epi32(*p)}; }
 
+inline void store_bytes(uint8_t* p, B a) { _mm512_storeu_si512(p, a.v); }
+inline F floats_of_bytes(const uint8_t* p) {
+  return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(lane_at(p)))};
+}
 inline void store_lane(void* p, B a, int lane) {
   __m128i v;
   switch (lane) {

@@ -27,82 +27,83 @@ namespace {
 
 constexpr int kLanes = 1;
 
+typedef uint8_t Octets __attribute__((vector_size(16)));
+typedef uint64_t Quads __attribute__((vector_size(16)));
+typedef uint16_t Words __attribute__((vector_size(16)));
+typedef int16_t Shorts __attribute__((vector_size(16)));
+
 struct B {
-  uint8_t v[16];
+  Octets v;
 };
 
 inline B load_bytes(const void* p) {
   B a;
-  std::memcpy(a.v, p, 16);
+  std::memcpy(&a.v, p, 16);
   return a;
 }
 inline B lanes_from(const uint8_t* const* p) { return load_bytes(p[0]); }
 inline B same_lanes(const uint8_t* p) { return load_bytes(p); }
-
-template <class Op>
-inline B each_byte(Op op) {
-  B a;
-  for (int i = 0; i < 16; ++i) a.v[i] = static_cast<uint8_t>(op(i));
-  return a;
-}
-inline B low_nibbles(B a) {
-  return each_byte([&](int i) { return a.v[i] & 15; });
-}
-inline B high_nibbles(B a) {
-  return each_byte([&](int i) { return a.v[i] >> 4; });
-}
-inline B splat_byte(uint8_t b) {
-  return each_byte([&](int) { return b; });
-}
-inline B bit_and(B a, B b) {
-  return each_byte([&](int i) { return a.v[i] & b.v[i]; });
-}
-inline B bit_or(B a, B b) {
-  return each_byte([&](int i) { return a.v[i] | b.v[i]; });
-}
-inline B bit_xor(B a, B b) {
-  return each_byte([&](int i) { return a.v[i] ^ b.v[i]; });
+inline B low_nibbles(B a) { return {a.v & 15}; }
+inline B high_nibbles(B a) { return {a.v >> 4}; }
+inline B splat_byte(uint8_t b) { return {Octets{} + b}; }
+inline B bit_and(B a, B b) { return {a.v & b.v}; }
+inline B bit_or(B a, B b) { return {a.v | b.v}; }
+inline B bit_xor(B a, B b) { return {a.v ^ b.v}; }
+template <class To, class From>
+inline To same_bits(From from) {
+  To to;
+  static_assert(sizeof to == sizeof from);
+  std::memcpy(&to, &from, sizeof to);
+  return to;
 }
 template <int kBits>
 inline B shift_left_64(B a) {
-  uint64_t words[2];
-  std::memcpy(words, a.v, 16);
-  words[0] <<= kBits;
-  words[1] <<= kBits;
-  return load_bytes(words);
+  return {same_bits<Octets>(same_bits<Quads>(a.v) << kBits)};
 }
 inline B shift_right(B a, const uint64_t* counts) {
-  uint64_t words[2];
-  std::memcpy(words, a.v, 16);
-  words[0] >>= counts[0];
-  words[1] >>= counts[1];
-  return load_bytes(words);
+  return {same_bits<Octets>(same_bits<Quads>(a.v) >> Quads{counts[0], counts[1]})};
 }
 inline B bits_to_16(const uint8_t* const* p) {
-  const int word = p[0][0] | (p[0][1] << 8);
-  return each_byte([&](int i) { return ((word >> i) & 1) << 4; });
+  const uint8_t a = p[0][0];
+  const uint8_t b = p[0][1];
+  const Octets spread = {a, a, a, a, a, a, a, a, b, b, b, b, b, b, b, b};
+  const Octets bit = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+  return {same_bits<Octets>((spread & bit) != 0) & 16};
 }
 
 template <bool kWide>
 inline I dot4(I acc, B u, B s) {
-  for (int i = 0; i < 4; ++i) {
-    int32_t total = 0;
-    for (int j = 0; j < 4; ++j) total += u.v[4 * i + j] * static_cast<int8_t>(s.v[4 * i + j]);
-    acc.v[i] += total;
-  }
-  return acc;
+  // Even and odd bytes apart, as 16-bit words: |u * s| <= 255 * 127 is a signed 16-bit product.
+  const Words uw = same_bits<Words>(u.v);
+  const Shorts sw = same_bits<Shorts>(s.v);
+  const Shorts even = same_bits<Shorts>(uw & 255) * (sw << 8 >> 8);
+  const Shorts odd = same_bits<Shorts>(uw >> 8) * (sw >> 8);
+  const auto pair_sums = [](Shorts p) {
+    const Ints words = same_bits<Ints>(p);
+    return (words << 16 >> 16) + (words >> 16);
+  };
+  if constexpr (kWide) return {acc.v + pair_sums(even) + pair_sums(odd)};
+  return {acc.v + pair_sums(even + odd)};  // at most 2 * 63 * 127
 }
 inline B splat_word(const void* p) {
-  B a;
-  for (int i = 0; i < 4; ++i) std::memcpy(a.v + 4 * i, p, 4);
-  return a;
+  int32_t word;
+  std::memcpy(&word, p, 4);
+  return {same_bits<Octets>(Ints{} + word)};
 }
-inline I sum_quads(I a, I b, I c, I d) { return {Ints{sum(a), sum(b), sum(c), sum(d)}}; }
+inline I sum_quads(I a, I b, I c, I d) {
+  const Ints ab =
+      __builtin_shufflevector(a.v, b.v, 0, 4, 1, 5) + __builtin_shufflevector(a.v, b.v, 2, 6, 3, 7);
+  const Ints cd =
+      __builtin_shufflevector(c.v, d.v, 0, 4, 1, 5) + __builtin_shufflevector(c.v, d.v, 2, 6, 3, 7);
+  return {__builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
+          __builtin_shufflevector(ab, cd, 2, 3, 6, 7)};
+}
 inline void transpose4(B& a, B& b, B& c, B& d) {
-  const B from[4] = {a, b, c, d};
+  const Ints from[4] = {same_bits<Ints>(a.v), same_bits<Ints>(b.v), same_bits<Ints>(c.v),
+                        same_bits<Ints>(d.v)};
   B* const to[4] = {&a, &b, &c, &d};
   for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 4; ++j) std::memcpy(to[i]->v + 4 * j, from[j].v + 4 * i, 4);
+    to[i]->v = same_bits<Octets>(Ints{from[0][i], from[1][i], from[2][i], from[3][i]});
   }
 }
 inline void transpose4(F& a, F& b, F& c, F& d) {
@@ -136,16 +137,8 @@ inline I signed_bytes(const uint8_t* const* rows, int h) {
   for (int r = 0; r < 4; ++r) a.v[r] = static_cast<int8_t>(rows[r][h]);
   return a;
 }
-inline F low_half(I a) {
-  F f;
-  for (int i = 0; i < 4; ++i) f.v[i] = f16_to_f32(static_cast<uint16_t>(a.v[i] & 0xffff));
-  return f;
-}
-inline F high_half(I a) {
-  F f;
-  for (int i = 0; i < 4; ++i) f.v[i] = f16_to_f32(static_cast<uint16_t>((a.v[i] >> 16) & 0xffff));
-  return f;
-}
+inline F low_half(I a) { return floats_of_f16(a.v & 0xffff); }
+inline F high_half(I a) { return floats_of_f16((a.v >> 16) & 0xffff); }
 struct FPair {
   F first, second;
 };
@@ -181,7 +174,14 @@ inline I shift_left(I a) {
 inline F splat_from(const float* p) { return splat(*p); }
 inline I splat_from(const int32_t* p) { return splat_int(*p); }
 
-inline void store_lane(void* p, B a, int) { std::memcpy(p, a.v, 16); }
+inline void store_bytes(uint8_t* p, B a) { std::memcpy(p, &a.v, 16); }
+// kWidth bytes as floats.
+inline F floats_of_bytes(const uint8_t* p) {
+  return {Floats{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
+                 static_cast<float>(p[3])}};
+}
+
+inline void store_lane(void* p, B a, int) { std::memcpy(p, &a.v, 16); }
 inline void store_lane(float* p, F a, int) { store(p, a); }
 // out[0..3] += the four values of all lanes summed.
 inline void add_lanes_to(float* out, F a) { store(out, add(load(out), a)); }

@@ -45,40 +45,15 @@ inline F load(const float* p) {
   return a;
 }
 inline F load_n(const float* p, int64_t n) {
+  if (n >= kWidth) return load(p);
   F a = zero();
-  for (int i = 0; i < kWidth && i < n; ++i) a.v[i] = p[i];
+  for (int i = 0; i < n; ++i) a.v[i] = p[i];
   return a;
 }
 inline void store(float* p, F a) { std::memcpy(p, &a.v, sizeof a.v); }
 inline void store_n(float* p, F a, int64_t n) {
-  for (int i = 0; i < kWidth && i < n; ++i) p[i] = a.v[i];
-}
-
-inline uint16_t half_at(const void* p, int i) {
-  uint16_t h;
-  std::memcpy(&h, static_cast<const char*>(p) + 2 * i, sizeof h);
-  return h;
-}
-inline void put_half(void* p, int i, uint16_t h) {
-  std::memcpy(static_cast<char*>(p) + 2 * i, &h, sizeof h);
-}
-inline F load_f16_n(const void* p, int64_t n) {
-  F a = zero();
-  for (int i = 0; i < kWidth && i < n; ++i) a.v[i] = f16_to_f32(half_at(p, i));
-  return a;
-}
-inline F load_f16(const void* p) { return load_f16_n(p, kWidth); }
-inline void store_f16_n(void* p, F a, int64_t n) {
-  for (int i = 0; i < kWidth && i < n; ++i) put_half(p, i, f32_to_f16(a.v[i]));
-}
-inline F load_bf16_n(const void* p, int64_t n) {
-  F a = zero();
-  for (int i = 0; i < kWidth && i < n; ++i) a.v[i] = bf16_to_f32(half_at(p, i));
-  return a;
-}
-inline F load_bf16(const void* p) { return load_bf16_n(p, kWidth); }
-inline void store_bf16_n(void* p, F a, int64_t n) {
-  for (int i = 0; i < kWidth && i < n; ++i) put_half(p, i, f32_to_bf16(a.v[i]));
+  if (n >= kWidth) return store(p, a);
+  for (int i = 0; i < n; ++i) p[i] = a.v[i];
 }
 
 inline Ints bits_of(Floats a) {
@@ -94,6 +69,46 @@ inline Floats floats_of(Ints i) {
 // `mask` has all bits of a lane set or none.
 inline F blend(Ints mask, F yes, F no) {
   return {floats_of((bits_of(yes.v) & mask) | (bits_of(no.v) & ~mask))};
+}
+
+// f16 bits in the lower half of each lane (the upper is 0), widened: exact, NaN and subnormals too.
+inline F floats_of_f16(Ints h) {
+  const Ints magnitude = h & 0x7fff;
+  const F normal = {floats_of((magnitude << 13) + (112 << 23))};  // the bias differs by 112
+  const F special = {floats_of(magnitude << 13 | 0x7f800000)};
+  // Not by arithmetic on subnormals, which takes a hundred times as long on some machines.
+  const F subnormal = {__builtin_convertvector(magnitude, Floats) * 0x1p-24f};
+  const F finite = blend(magnitude < 0x0400, subnormal, normal);
+  const F value = blend(magnitude >= 0x7c00, special, finite);
+  return {floats_of(bits_of(value.v) | (h & 0x8000) << 16)};
+}
+
+inline uint16_t half_at(const void* p, int i) {
+  uint16_t h;
+  std::memcpy(&h, static_cast<const char*>(p) + 2 * i, sizeof h);
+  return h;
+}
+inline void put_half(void* p, int i, uint16_t h) {
+  std::memcpy(static_cast<char*>(p) + 2 * i, &h, sizeof h);
+}
+// n 16-bit words, each in the lower half of a lane; the rest is 0.
+inline Ints load_halves_n(const void* p, int64_t n) {
+  if (n < kWidth) {
+    Ints h = {0, 0, 0, 0};
+    for (int i = 0; i < n; ++i) h[i] = half_at(p, i);
+    return h;
+  }
+  return Ints{half_at(p, 0), half_at(p, 1), half_at(p, 2), half_at(p, 3)};
+}
+inline F load_f16_n(const void* p, int64_t n) { return floats_of_f16(load_halves_n(p, n)); }
+inline F load_f16(const void* p) { return load_f16_n(p, kWidth); }
+inline void store_f16_n(void* p, F a, int64_t n) {
+  for (int i = 0; i < kWidth && i < n; ++i) put_half(p, i, f32_to_f16(a.v[i]));
+}
+inline F load_bf16_n(const void* p, int64_t n) { return {floats_of(load_halves_n(p, n) << 16)}; }
+inline F load_bf16(const void* p) { return load_bf16_n(p, kWidth); }
+inline void store_bf16_n(void* p, F a, int64_t n) {
+  for (int i = 0; i < kWidth && i < n; ++i) put_half(p, i, f32_to_bf16(a.v[i]));
 }
 
 inline F add(F a, F b) { return {a.v + b.v}; }
