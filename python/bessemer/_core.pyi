@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import typing
-__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table', 'release_free_memory']
+__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table', 'pass_names', 'release_free_memory']
 class Dim:
     """
     A size: an integer polynomial of a graph's extents.
@@ -237,6 +237,10 @@ def device_names() -> list[str]:
 def op_table() -> list:
     """
     The op table: one dict a row.
+    """
+def pass_names() -> list[str]:
+    """
+    Names of all passes in their order.
     """
 def release_free_memory() -> None:
     """

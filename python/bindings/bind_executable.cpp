@@ -393,6 +393,7 @@ void bind_executable(py::module_& m) {
       .def_property_readonly(
           "target", [](const Executable& e) { return e.program()->device()->target().name; });
   m.def("device_names", device_names);
+  m.def("pass_names", passes::pass_names, "Names of all passes in their order.");
   m.def("release_free_memory", release_free_memory, py::call_guard<py::gil_scoped_release>(),
         "Gives memory that the allocator holds unused back to the system.");
 }
