@@ -136,6 +136,13 @@ Result<Value> transposed(Rewriter& r, uint32_t at, Value v, const std::vector<in
   return r.add(at, Op::k_transpose, {v}, Attrs{{"perm", order}});
 }
 
+std::vector<bool> needed_at_the_end(const Graph& graph) {
+  std::vector<bool> needed(graph.nodes().size(), false);
+  for (const NamedValue& o : graph.outputs()) needed[o.value.node] = true;
+  for (const NamedValue& u : graph.updates()) needed[u.value.node] = true;
+  return needed;
+}
+
 LinearRoles linear_roles(const Attrs& attrs) {
   LinearRoles roles;
   roles.n_weights = static_cast<size_t>(attrs.get<int64_t>("n_weights", 1));

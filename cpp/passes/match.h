@@ -43,6 +43,10 @@ template <class Test>
 [[nodiscard]] Result<Value> transposed(Rewriter& r, uint32_t at, Value v,
                                        const std::vector<int64_t>& perm);
 
+// By node: whether it makes an output or an update. A pass that goes from the youngest node to the
+// oldest adds what it reads as it goes, and so skips what its own rewrites made superfluous.
+[[nodiscard]] std::vector<bool> needed_at_the_end(const Graph& graph);
+
 // The operands of `linear` by role: indices, 0 where a role is absent.
 struct LinearRoles {
   size_t norm_weight = 0;
