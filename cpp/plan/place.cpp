@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace bessemer {
 namespace {
@@ -11,47 +12,101 @@ struct Packed {
   int64_t peak = 0;
 };
 
-// Greedy by size, first fit.
-Packed pack(const std::vector<ArenaStorage>& storages, const std::vector<uint32_t>& subset,
-            int64_t /*alignment*/, double /*budget_s*/) {
-  Packed p;
-  p.offsets.assign(subset.size(), 0);
-  std::vector<uint32_t> by_size(subset.size());
-  std::iota(by_size.begin(), by_size.end(), 0);
-  std::sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
-    return storages[subset[a]].size != storages[subset[b]].size
-               ? storages[subset[a]].size > storages[subset[b]].size
-               : a < b;
+// Lists, for each of the storages, those that are kept at a common step.
+std::vector<std::vector<uint32_t>> find_neighbours(const std::vector<ArenaStorage>& storages) {
+  std::vector<uint32_t> by_lower(storages.size());
+  std::iota(by_lower.begin(), by_lower.end(), 0);
+  std::sort(by_lower.begin(), by_lower.end(), [&](uint32_t a, uint32_t b) {
+    return std::tie(storages[a].lower, a) < std::tie(storages[b].lower, b);
   });
-  std::vector<uint32_t> done;
+  std::vector<std::vector<uint32_t>> neighbours(storages.size());
+  std::vector<uint32_t> living;
+  for (uint32_t i : by_lower) {
+    std::erase_if(living, [&](uint32_t j) { return storages[j].upper <= storages[i].lower; });
+    for (uint32_t j : living) {
+      neighbours[i].push_back(j);
+      neighbours[j].push_back(i);
+    }
+    living.push_back(i);
+  }
+  return neighbours;
+}
+
+// Each storage, in the given order, at the lowest place that is free.
+Packed first_fit(const std::vector<ArenaStorage>& storages,
+                 const std::vector<std::vector<uint32_t>>& neighbours,
+                 const std::vector<uint32_t>& order) {
+  Packed p;
+  p.offsets.assign(storages.size(), -1);
   std::vector<std::pair<int64_t, int64_t>> taken;
-  for (uint32_t i : by_size) {
-    const ArenaStorage& s = storages[subset[i]];
+  for (uint32_t i : order) {
     taken.clear();
-    for (uint32_t j : done) {
-      const ArenaStorage& o = storages[subset[j]];
-      if (o.lower < s.upper && s.lower < o.upper) {
-        taken.push_back({p.offsets[j], p.offsets[j] + o.size});
-      }
+    for (uint32_t j : neighbours[i]) {
+      if (p.offsets[j] >= 0) taken.push_back({p.offsets[j], p.offsets[j] + storages[j].size});
     }
     std::sort(taken.begin(), taken.end());
     int64_t at = 0;
     for (const auto& [low, high] : taken) {
-      if (low - at >= s.size) break;
+      if (low - at >= storages[i].size) break;
       at = std::max(at, high);
     }
     p.offsets[i] = at;
-    p.peak = std::max(p.peak, at + s.size);
-    done.push_back(i);
+    p.peak = std::max(p.peak, at + storages[i].size);
   }
   return p;
+}
+
+// First fit in a few orders; the lowest peak wins, and the bound ends the search.
+Packed pack(const std::vector<ArenaStorage>& storages) {
+  std::vector<int64_t> kept;
+  for (const ArenaStorage& s : storages) {
+    if (kept.size() < s.upper + size_t{1}) kept.resize(s.upper + size_t{1}, 0);
+  }
+  for (const ArenaStorage& s : storages) {
+    kept[s.lower] += s.size;
+    kept[s.upper] -= s.size;
+  }
+  std::partial_sum(kept.begin(), kept.end(), kept.begin());
+  const int64_t bound = kept.empty() ? 0 : *std::max_element(kept.begin(), kept.end());
+
+  const std::vector<std::vector<uint32_t>> neighbours = find_neighbours(storages);
+  std::vector<uint32_t> order(storages.size());
+  const auto steps = [&](uint32_t i) {
+    return static_cast<double>(storages[i].upper - storages[i].lower);
+  };
+  const auto size = [&](uint32_t i) { return static_cast<double>(storages[i].size); };
+  Packed best;
+  for (int rule = 0; rule < 4; ++rule) {
+    const auto key = [&](uint32_t i) {
+      switch (rule) {
+        case 0:
+          return std::pair(size(i), steps(i));
+        case 1:
+          return std::pair(steps(i), size(i));
+        case 2:
+          return std::pair(size(i) * steps(i), size(i));
+        default:
+          return std::pair(-static_cast<double>(storages[i].lower), size(i));
+      }
+    };
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      const auto x = key(a);
+      const auto y = key(b);
+      return x != y ? x > y : a < b;
+    });
+    Packed p = first_fit(storages, neighbours, order);
+    if (rule == 0 || p.peak < best.peak) best = std::move(p);
+    if (best.peak == bound) break;
+  }
+  return best;
 }
 
 }  // namespace
 
 Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
                                  const std::vector<std::string>& labels, const Target& target,
-                                 double budget_s) {
+                                 double /*budget_s*/) {
   Placement placement;
   placement.block.assign(storages.size(), 0);
   placement.offset.assign(storages.size(), 0);
@@ -67,7 +122,9 @@ Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
     rest.push_back(i);
   }
   while (!rest.empty()) {
-    const Packed packed = pack(storages, rest, target.alignment, budget_s);
+    std::vector<ArenaStorage> left;
+    for (uint32_t i : rest) left.push_back(storages[i]);
+    const Packed packed = pack(left);
     std::vector<uint32_t> too_far;
     int64_t bytes = 0;
     for (size_t i = 0; i < rest.size(); ++i) {
