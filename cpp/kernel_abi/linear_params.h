@@ -11,7 +11,7 @@
 //
 // int8_activations applies to block-quantised weights; dense ones beside them use f32. A row of x
 // that is not finite then gives NaN in the whole row of the result (in f32 mode NaN and infinity
-// take part in the arithmetic as they are). Blocks of x below 2^-119 in magnitude count as zero.
+// take part in the arithmetic as they are). Blocks of x below 2^-111 in magnitude count as zero.
 //
 // Operands in order: x [m,k]; norm_weight [k] f32 (if norm); norm_bias [k] f32 (if has_norm_bias);
 // W_0..; bias_0.. [n_i] f32 (if has_bias); residual [m,n] of out's dtype (if has_residual); out_0..
@@ -39,8 +39,8 @@ struct LinearParams {
   uint32_t activation;  // Activation
   uint32_t gated;
   uint32_t has_residual;
-  uint32_t int8_activations;  // 1: x is quantised dynamically to int8 per 32 elements (quantised
-                              // weights only)
+  uint32_t int8_activations;  // 1: x is quantised dynamically, per 32 elements, to 16 bits in two
+                              // int8 terms (quantised weights only)
   float norm_epsilon;
   uint32_t reserved;
 };
@@ -58,8 +58,8 @@ static_assert(sizeof(LinearParams) == 112);
   }
   const bool in_place = p.norm == kNormNone && static_cast<DType>(p.x_dtype) == DType::kF32;
   int64_t bytes = 0;
-  // Per 128 elements: 128 x i8, 4 scales, 4 scaled sums, 4 sums, 8 sums of halves.
-  if (as_int8) bytes += ((p.k + 127) / 128 * 208 + 63) / 64 * 64;
+  // Per 128 elements: twice 128 x i8, 4 scales, 4 scaled sums, 4 sums, 8 sums of halves.
+  if (as_int8) bytes += ((p.k + 127) / 128 * 336 + 63) / 64 * 64;
   if (as_f32 && !in_place) bytes += (p.k + 15) / 16 * 64;
   return bytes;
 }

@@ -11,12 +11,13 @@ constexpr int kChunkBlocks = 32;  // a multiple of the 256-element formats'
 // A row of x, read-only.
 struct Int8View {
   const std::byte* base;
-  int64_t scale, scaled_sum, minus_sum, minus_half[2];  // offsets in bytes
+  int64_t low, scale, scaled_sum, minus_sum, minus_half[2];  // offsets in bytes
 
   inline Int8View(const std::byte* row, int64_t k) : base(row) {
     const int64_t padded = padded_k(k);
     const int64_t part = padded / 8;
-    scale = padded;
+    low = padded;
+    scale = 2 * padded;
     scaled_sum = scale + part;
     minus_sum = scaled_sum + part;
     minus_half[0] = minus_sum + part;
@@ -66,21 +67,30 @@ inline void few_rows_step(const uint8_t* const* w, int64_t block, int count,
   for (int j = 0; j < 4; ++j) Few<Format>::load(w[j], block, count, q[j]);
   const Scales s = Few<Format>::scales(w, block, count);
   for (int r = 0; r < kRows; ++r) {
-    B xs[2] = {load_bytes(x[r] + block * 32), load_bytes(x[r] + block * 32 + kLanes * 16)};
+    const std::byte* high = x[r] + block * 32;
+    const std::byte* low = high + view.low;
+    B xs[2] = {load_bytes(high), load_bytes(high + kLanes * 16)};
+    B xl[2] = {load_bytes(low), load_bytes(low + kLanes * 16)};
     Few<Format>::arrange(xs);
+    Few<Format>::arrange(xl);
     const F x_scale = expand(floats_at(x[r], view.scale, block));
     I sums[4];
     I total[2];
     if constexpr (Format::kSplit || !Few<Format>::kInOrder) {
       for (int h = 0; h < 2; ++h) {
-        for (int j = 0; j < 4; ++j) sums[j] = dot4<Format::kWide>(splat_int(0), q[j][h], xs[h]);
+        for (int j = 0; j < 4; ++j) {
+          sums[j] = shift_left<8>(dot4<Format::kWide>(splat_int(0), q[j][h], xs[h]));
+          sums[j] = dot4<Format::kWide>(sums[j], q[j][h], xl[h]);
+        }
         total[h] = sum_quads(sums[0], sums[1], sums[2], sums[3]);
       }
       Few<Format>::sort(total);
     } else {
       for (int j = 0; j < 4; ++j) {
         sums[j] = dot4<Format::kWide>(splat_int(0), q[j][0], xs[0]);
-        sums[j] = dot4<Format::kWide>(sums[j], q[j][1], xs[1]);
+        sums[j] = shift_left<8>(dot4<Format::kWide>(sums[j], q[j][1], xs[1]));
+        sums[j] = dot4<Format::kWide>(sums[j], q[j][0], xl[0]);
+        sums[j] = dot4<Format::kWide>(sums[j], q[j][1], xl[1]);
       }
       total[0] = sum_quads(sums[0], sums[1], sums[2], sums[3]);
     }
@@ -196,24 +206,34 @@ void panel_rows(const Panel& panel, const std::byte* const* x, const Int8View& v
       for (int h = 0; h < (Format::kSplit ? 2 : 1); ++h) {
         constexpr int kGroups = Format::kSplit ? 4 : 8;
         I sums[kRows][kPanelVectors];
-        for (int r = 0; r < kRows; ++r) {
-          I start = splat_int(0);
-          if constexpr (Format::kZeroShift > 0) {
-            const int64_t minus = Format::kSplit ? view.minus_half[h] : view.minus_sum;
-            start = shift_left<Format::kZeroShift>(splat_from(ints_at(x[r], minus, b0 + b)));
-          }
-          for (I& s : sums[r]) s = start;
+        for (auto& row : sums) {
+          for (I& each : row) each = splat_int(0);
         }
-        for (int g = h * kGroups; g < (h + 1) * kGroups; ++g) {
-          B w[kPanelVectors];
-          for (int c = 0; c < kPanelVectors; ++c) w[c] = load_bytes(&panel.q[b][g][c * kWidth * 4]);
-          for (int r = 0; r < kRows; ++r) {
-            const B xr = splat_word(x[r] + (b0 + b) * 32 + 4 * g);
+        const auto add_products = [&](int64_t term) {
+          for (int g = h * kGroups; g < (h + 1) * kGroups; ++g) {
+            B w[kPanelVectors];
             for (int c = 0; c < kPanelVectors; ++c) {
-              sums[r][c] = dot4<Format::kWide>(sums[r][c], w[c], xr);
+              w[c] = load_bytes(&panel.q[b][g][c * kWidth * 4]);
+            }
+            for (int r = 0; r < kRows; ++r) {
+              const B xr = splat_word(x[r] + term + (b0 + b) * 32 + 4 * g);
+              for (int c = 0; c < kPanelVectors; ++c) {
+                sums[r][c] = dot4<Format::kWide>(sums[r][c], w[c], xr);
+              }
             }
           }
+        };
+        add_products(0);
+        for (int r = 0; r < kRows; ++r) {
+          for (I& each : sums[r]) each = shift_left<8>(each);
+          if constexpr (Format::kZeroShift > 0) {
+            const int64_t minus = Format::kSplit ? view.minus_half[h] : view.minus_sum;
+            const I start =
+                shift_left<Format::kZeroShift>(splat_from(ints_at(x[r], minus, b0 + b)));
+            for (I& each : sums[r]) each = add(each, start);
+          }
         }
+        add_products(view.low);
         for (int c = 0; c < kPanelVectors; ++c) {
           const F scale = load(&panel.scale[b][h][c * kWidth]);
           for (int r = 0; r < kRows; ++r) {

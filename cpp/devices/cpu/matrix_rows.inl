@@ -74,8 +74,8 @@ void norm_row(const NormRow& norm, Bytes x, float* out) {
   for (int64_t i = 0; i < norm.k; i += kWidth) store_n(out + i, row.at(i, norm.k - i), norm.k - i);
 }
 
-// Symmetric, to the largest magnitude of each 32 elements. `lanes` > 0 puts first halves of so many
-// blocks before their second halves.
+// Symmetric, to the largest magnitude of each 32 elements, in 16 bits. `lanes` > 0 puts first
+// halves of so many blocks before their second halves.
 inline void quantize_block(const F* values, int64_t block, int lanes, const Int8Row& out) {
   constexpr int kVectors = 32 / kWidth;
   F most = zero();
@@ -91,13 +91,13 @@ inline void quantize_block(const F* values, int64_t block, int lanes, const Int8
     scale = check;
   } else {
     const float limit = largest(most);
-    if (limit >= 0x1p-119f) {  // below, 127 / limit is not finite
-      scale = limit / 127.0f;
-      inverse = 127.0f / limit;
+    if (limit >= 0x1p-111f) {  // below, 32512 / limit is not finite
+      scale = limit / 32512.0f;
+      inverse = 32512.0f / limit;
     }
   }
   const int64_t group = lanes > 0 ? block / lanes * lanes : 0;
-  int8_t* q = out.q + group * 32 + (block - group) * (lanes > 0 ? 16 : 32);
+  int64_t at = group * 32 + (block - group) * (lanes > 0 ? 16 : 32);
   int32_t sums[2] = {0, 0};
   for (int half = 0; half < 2; ++half) {
     I total = splat_int(0);
@@ -106,10 +106,13 @@ inline void quantize_block(const F* values, int64_t block, int lanes, const Int8
       const F v = check != check ? zero() : mul(values[half * (16 / kWidth) + i], splat(inverse));
       const I rounded = round_to_int(v);
       total = add(total, rounded);
-      store_i8(q + i * kWidth, rounded);
+      // Halfway goes up: the low term is -128 to 127.
+      const I high = round_to_int(fma(to_float(rounded), splat(0x1p-8f), splat(0x1p-10f)));
+      store_i8(out.q + at + i * kWidth, high);
+      store_i8(out.low + at + i * kWidth, sub(rounded, mul(high, splat_int(256))));
     }
     sums[half] = sum(total);
-    q += lanes > 0 ? lanes * 16 : 16;
+    at += lanes > 0 ? lanes * 16 : 16;
   }
   out.scale[block] = scale;
   out.scaled_sum[block] = scale * static_cast<float>(sums[0] + sums[1]);

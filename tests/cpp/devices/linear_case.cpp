@@ -147,7 +147,7 @@ double activated(abi::Activation activation, double v) {
   }
 }
 
-// x as the kernel is to see it: normalised, and for int8 rounded to 127 steps of each block's
+// x as the kernel is to see it: normalised, and for int8 rounded to 32512 steps of each block's
 // largest magnitude. `step` is the size of a step of each element, where int8 (0 otherwise).
 void prepare(const LinearCase& c, int64_t row, std::vector<double>& v, std::vector<double>& step) {
   v.resize(static_cast<size_t>(c.k));
@@ -170,8 +170,8 @@ void prepare(const LinearCase& c, int64_t row, std::vector<double>& v, std::vect
   for (size_t i = 0; i < v.size(); i += 32) {
     float most = 0;
     for (size_t j = i; j < i + 32; ++j) most = std::max(most, std::fabs(static_cast<float>(v[j])));
-    const float to_steps = 127.0f / most;
-    const float size = most / 127.0f;
+    const float to_steps = 32512.0f / most;
+    const float size = most / 32512.0f;
     for (size_t j = i; j < i + 32; ++j) {
       if (!(most > 0)) continue;
       v[j] = size * std::nearbyint(static_cast<float>(v[j]) * to_steps);
