@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstring>
 
 #include "ops/op_impl.h"
@@ -23,6 +24,14 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 bool starts(const std::string& line, std::string_view with) { return line.rfind(with, 0) == 0; }
+
+// The shortest number that reads back as this f32.
+std::string number_of(float value) {
+  char buffer[32];
+  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
 
 std::string hex_of(float value) {
   unsigned char bytes[4];
@@ -120,7 +129,7 @@ std::string text_of(const Graph& graph) {
       if (node.op == Op::k_constant && node.results[0] == Type{DType::kF32, {}}) {
         float value = 0;
         std::memcpy(&value, node.data->data(), 4);
-        line = line.substr(0, line.find("0x")) + double_to_string(static_cast<double>(value));
+        line = line.substr(0, line.find("0x")) + number_of(value);
       }
     }
     out += line + "\n";
