@@ -5,17 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/op_impl.h"
+#include "one_op.h"
 
 namespace bessemer::testing {
-namespace {
-
-std::vector<double> rounded(DType dtype, const std::vector<double>& values) {
-  return decode(dtype, encode(dtype, values));
-}
-
-}  // namespace
-
 void AttentionCase::fill(uint32_t seed) {
   const auto rows = static_cast<size_t>(std::max<int64_t>(sequences, 1) * keys * kv_heads);
   const auto n = static_cast<size_t>(tokens());
@@ -61,14 +53,10 @@ AttentionCase AttentionCase::with_tokens(const std::vector<size_t>& which) const
 }
 
 Bytes AttentionCase::run(cpu::Isa isa, int threads, uint32_t* fault) const {
-  Graph g;
-  std::map<std::string, Bytes> data;
+  Build b;
   std::vector<Value> operands;
   const auto leaf = [&](const char* name, DType dtype, Shape shape, Bytes bytes) {
-    auto value = ops::add_leaf(g, Op::k_input, name, {dtype, std::move(shape)});
-    EXPECT_TRUE(value) << value.error().message;
-    operands.push_back(*value);
-    data[name] = std::move(bytes);
+    operands.push_back(b.input(name, dtype, std::move(shape), std::move(bytes)));
   };
   const Dim n(tokens());
   leaf("q", q_dtype, {n, heads, head_dim}, encode(q_dtype, q));
@@ -94,22 +82,11 @@ Bytes AttentionCase::run(cpu::Isa isa, int threads, uint32_t* fault) const {
     leaf("bias", DType::kF32, {bias_heads, n, keys}, encode(DType::kF32, bias));
     attrs.set("has_bias", true);
   }
-  auto out = ops::add_node(g, Op::k_attention, operands, attrs);
-  if (!out) {
-    ADD_FAILURE() << out.error().message;
-    return {};
-  }
-  EXPECT_TRUE(g.add_output("out", *out));
-  RunOptions options;
-  options.isa = isa;
-  options.threads = threads;
-  auto result = run_graph(g, data, options);
-  if (!result) {
-    ADD_FAILURE() << result.error().message;
-    return {};
-  }
-  if (fault != nullptr) *fault = result->fault;
-  return result->outputs.at("out");
+  b.output("out", b.op(Op::k_attention, operands, attrs));
+  const RunResult result = b.run(isa, threads);
+  if (fault != nullptr) *fault = result.fault;
+  const auto out = result.outputs.find("out");
+  return out == result.outputs.end() ? Bytes{} : out->second;
 }
 
 bool AttentionCase::sees(int64_t token, int64_t key) const {

@@ -1,0 +1,16 @@
+#include "devices/cpu/rows_isa.h"
+#include "devices/cpu/simd/vec_generic.h"
+
+// After the vector layer, in this order:
+#include "devices/cpu/float_rows.inl"
+
+#include "devices/cpu/rows_bodies.inl"
+
+namespace bessemer::cpu {
+
+const RowsIsa& rows_generic() {
+  static constexpr RowsIsa kTable = {widen_row, narrow_row, add_row, angles, rotate};
+  return kTable;
+}
+
+}  // namespace bessemer::cpu
