@@ -43,10 +43,14 @@ void angles(const double* frequency, int64_t n, double position, float* cosine, 
                                   z * (1.0 / 40320 +
                                        z * (-1.0 / 3628800 +
                                             z * (1.0 / 479001600 + z * (-1.0 / 87178291200.0)))))));
-    const double a = (quadrant & 1) != 0 ? c : s;
-    const double b = (quadrant & 1) != 0 ? s : c;
-    sine[i] = static_cast<float>((quadrant & 2) != 0 ? -a : a);
-    cosine[i] = static_cast<float>(((quadrant + 1) & 2) != 0 ? -b : b);
+    // In odd quadrants the two change places; signs by quadrant. As bits, for want of branches.
+    const auto sine_bits = __builtin_bit_cast(uint64_t, s);
+    const auto cosine_bits = __builtin_bit_cast(uint64_t, c);
+    const uint64_t swap = (sine_bits ^ cosine_bits) & (0 - (quadrant & 1));
+    const uint64_t to_sine = sine_bits ^ swap ^ ((quadrant & 2) << 62);
+    const uint64_t to_cosine = cosine_bits ^ swap ^ (((quadrant + 1) & 2) << 62);
+    sine[i] = static_cast<float>(__builtin_bit_cast(double, to_sine));
+    cosine[i] = static_cast<float>(__builtin_bit_cast(double, to_cosine));
   }
 }
 
