@@ -7,11 +7,6 @@
 namespace bessemer {
 namespace {
 
-struct Packed {
-  std::vector<int64_t> offsets;
-  int64_t peak = 0;
-};
-
 // Lists, for each of the storages, those that are kept at a common step.
 std::vector<std::vector<uint32_t>> find_neighbours(const std::vector<ArenaStorage>& storages) {
   std::vector<uint32_t> by_lower(storages.size());
@@ -56,8 +51,9 @@ Packed first_fit(const std::vector<ArenaStorage>& storages,
   return p;
 }
 
-// First fit in a few orders; the lowest peak wins, and the bound ends the search.
-Packed pack(const std::vector<ArenaStorage>& storages) {
+}  // namespace
+
+int64_t packing_bound(const std::vector<ArenaStorage>& storages) {
   std::vector<int64_t> kept;
   for (const ArenaStorage& s : storages) {
     if (kept.size() < s.upper + size_t{1}) kept.resize(s.upper + size_t{1}, 0);
@@ -67,8 +63,11 @@ Packed pack(const std::vector<ArenaStorage>& storages) {
     kept[s.upper] -= s.size;
   }
   std::partial_sum(kept.begin(), kept.end(), kept.begin());
-  const int64_t bound = kept.empty() ? 0 : *std::max_element(kept.begin(), kept.end());
+  return kept.empty() ? 0 : *std::max_element(kept.begin(), kept.end());
+}
 
+Packed pack_first_fit(const std::vector<ArenaStorage>& storages) {
+  const int64_t bound = packing_bound(storages);
   const std::vector<std::vector<uint32_t>> neighbours = find_neighbours(storages);
   std::vector<uint32_t> order(storages.size());
   const auto steps = [&](uint32_t i) {
@@ -102,8 +101,6 @@ Packed pack(const std::vector<ArenaStorage>& storages) {
   return best;
 }
 
-}  // namespace
-
 Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
                                  const std::vector<std::string>& labels, const Target& target,
                                  double /*budget_s*/) {
@@ -124,7 +121,7 @@ Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
   while (!rest.empty()) {
     std::vector<ArenaStorage> left;
     for (uint32_t i : rest) left.push_back(storages[i]);
-    const Packed packed = pack(left);
+    const Packed packed = pack_first_fit(left);
     std::vector<uint32_t> too_far;
     int64_t bytes = 0;
     for (size_t i = 0; i < rest.size(); ++i) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import typing
-__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table', 'pass_names', 'release_free_memory']
+__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table', 'pass_names', 'release_free_memory', 'solve_arena_csv']
 class Dim:
     """
     A size: an integer polynomial of a graph's extents.
@@ -245,5 +245,9 @@ def pass_names() -> list[str]:
 def release_free_memory() -> None:
     """
     Gives memory that the allocator holds unused back to the system.
+    """
+def solve_arena_csv(text: str, capacity: typing.SupportsInt | typing.SupportsIndex, budget_s: typing.SupportsFloat | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex) -> dict:
+    """
+    Packs a static allocation problem; see cpp/plan/arena_csv.h.
     """
 __version__: str = '0.1.0'

@@ -7,6 +7,7 @@
 #include "base/free_memory.h"
 #include "bind.h"
 #include "bind_graph.h"
+#include "plan/arena_csv.h"
 #include "runtime/executable.h"
 
 namespace py = pybind11;
@@ -393,6 +394,24 @@ void bind_executable(py::module_& m) {
       .def_property_readonly(
           "target", [](const Executable& e) { return e.program()->device()->target().name; });
   m.def("device_names", device_names);
+  m.def(
+      "solve_arena_csv",
+      [](const std::string& text, int64_t capacity, double budget_s, int threads) {
+        py::gil_scoped_release release;
+        auto result = solve_arena_csv(text, capacity, budget_s, threads);
+        py::gil_scoped_acquire acquire;
+        const ArenaCsvReport report = unwrap(std::move(result));
+        py::dict d;
+        d["found"] = report.found;
+        d["proven_impossible"] = report.proven;
+        d["peak"] = report.peak;
+        d["bound"] = report.bound;
+        d["seconds"] = report.seconds;
+        d["csv"] = report.csv;
+        return d;
+      },
+      py::arg("text"), py::arg("capacity"), py::arg("budget_s"), py::arg("threads"),
+      "Packs a static allocation problem; see cpp/plan/arena_csv.h.");
   m.def("pass_names", passes::pass_names, "Names of all passes in their order.");
   m.def("release_free_memory", release_free_memory, py::call_guard<py::gil_scoped_release>(),
         "Gives memory that the allocator holds unused back to the system.");
