@@ -53,8 +53,8 @@ class Parser {
   }
 
  private:
-  // What does not parse, where it stands; what does not fit, at its statement (the parser has looked
-  // ahead by then).
+  // What does not parse, where it stands; what does not fit, at its statement (the parser has
+  // looked ahead by then).
   Error fail(std::string message) const { return fail_at(at_, std::move(message)); }
   Error at_line(Error error) const { return fail_at(statement_, std::move(error.message)); }
   Error fail_at(size_t place, std::string message) const {

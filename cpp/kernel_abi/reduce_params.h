@@ -1,9 +1,9 @@
 // Kernels over one axis of a tensor seen as [outer, axis, inner].
 //
 // reduce: operands x, out. Floats accumulate in f64 (sum, prod) and round once; integers wrap in
-// their dtype. arg_reduce: operands x, out i32. softmax: operands x, out (may be x); f32 arithmetic.
-// cumulative: operands x, out (may be x). top_k: operands x [rows, axis], values [rows, k],
-// indices i32 [rows, k].
+// their dtype. arg_reduce: operands x, out i32. softmax: operands x, out (may be x); f32
+// arithmetic. cumulative: operands x, out (may be x). top_k: operands x [rows, axis], values [rows,
+// k], indices i32 [rows, k].
 #pragma once
 
 #include "kernel_abi/abi.h"

@@ -1,11 +1,11 @@
 // The functions that the expressions of op_table.def call: f32 -> f32, and int64 helpers.
 //
 // Included inside a namespace of its own by each file that evaluates expressions (the elementwise
-// kernel once an instruction set, constant folding), after <cstdint> and <cmath>. Everything here is
-// branch-free, so that a loop over it vectorises, and uses only operations that IEEE 754 rounds in
-// one way (no fused multiply-add but in `fma`), so that every instruction set gives the same bits.
-// Nothing is taken from <cmath> but macros: an inline function of the library that was compiled
-// for AVX-512 must not end up in the generic code.
+// kernel once an instruction set, constant folding), after <cstdint> and <cmath>. Everything here
+// is branch-free, so that a loop over it vectorises, and uses only operations that IEEE 754 rounds
+// in one way (no fused multiply-add but in `fma`), so that every instruction set gives the same
+// bits. Nothing is taken from <cmath> but macros: an inline function of the library that was
+// compiled for AVX-512 must not end up in the generic code.
 //
 // Largest errors over all f32 arguments or a dense sample, in units in the last place, against
 // double (tests/cpp/devices/cpu/elementwise_math_test.cpp): exp 1.0, tanh 1.6, erf 1.2; the others
@@ -72,10 +72,10 @@ static inline float erf(float x) {
   const float z = a * a;
   const float small =
       a + a * (0x1.06eba8p-3f +
-           z * (-0x1.812742p-2f +
-                z * (0x1.ce2e06p-4f +
-                     z * (-0x1.b80e3p-6f +
-                          z * (0x1.54c2cap-8f + z * (-0x1.aa069p-11f + z * 0x1.5bfbb4p-14f))))));
+               z * (-0x1.812742p-2f +
+                    z * (0x1.ce2e06p-4f +
+                         z * (-0x1.b80e3p-6f + z * (0x1.54c2cap-8f + z * (-0x1.aa069p-11f +
+                                                                          z * 0x1.5bfbb4p-14f))))));
   // -log(erfc(c)); erf rounds to 1 from 3.92 on.
   const float c = a > 3.95f ? 3.95f : a;
   const float w =
@@ -129,8 +129,8 @@ static inline LogParts log_parts(double x) {
   // An integer below 2^52 as a double, without an instruction for it.
   const double exponent =
       double_of(static_cast<int64_t>(biased | 0x4330000000000000u)) - (0x1p52 + 1023.0);
-  const double m = double_of(static_cast<int64_t>(static_cast<uint64_t>(bits_of(x)) -
-                                                  ((biased - 1023) << 52)));
+  const double m =
+      double_of(static_cast<int64_t>(static_cast<uint64_t>(bits_of(x)) - ((biased - 1023) << 52)));
   const double s = (m - 1.0) / (m + 1.0);
   const double z = s * s;
   double p = 0x1.770fc0727c5cp-3 + z * 0x1.2bdc877549ebep-3;
@@ -184,7 +184,8 @@ static inline Quadrant quadrant(double x) {
   const double t = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
   const double n = t - 0x1.8p52;
   // pi/2 in three parts; the first has 33 bits, so that its product with n < 2^20 is exact.
-  const double r = ((x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34) - n * 0x1.1701b839a252p-88;
+  const double r =
+      ((x - n * 0x1.921fb544p+0) - n * 0x1.0b4611a626331p-34) - n * 0x1.1701b839a252p-88;
   const double z = r * r;
   double s = 0x1.71de17bf0f372p-19 + z * (-0x1.ae4861770a0e2p-26 + z * 0x1.5782b5f1a6d8p-33);
   s = 0x1.11111110fc1ebp-7 + z * (-0x1.a01a0177af1dbp-13 + z * s);
@@ -399,7 +400,8 @@ static inline uint16_t bsm_to_f16(float f) {
   const uint32_t magnitude = bits & 0x7fffffffu;
   const uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x1ffu);
   const uint32_t small =
-      static_cast<uint32_t>(bits_of(float_of(static_cast<int32_t>(magnitude)) + 0.5f)) - 0x3f000000u;
+      static_cast<uint32_t>(bits_of(float_of(static_cast<int32_t>(magnitude)) + 0.5f)) -
+      0x3f000000u;
   const uint32_t normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
   uint32_t r = magnitude < 0x38800000u ? small : normal;
   r = magnitude >= 0x477ff000u ? 0x7c00u : r;

@@ -30,8 +30,8 @@ bsm::Status check() {
   BSM_ASSIGN(const auto exe, bsm::Executable::create(graph, device, {}));
   const float w[] = {1, 0, 0, 1};
   const int64_t w_shape[] = {2, 2};
-  BSM_TRY(exe->weights()->set("w", bsm::DType::kF32, w_shape,
-                              reinterpret_cast<const std::byte*>(w)));
+  BSM_TRY(
+      exe->weights()->set("w", bsm::DType::kF32, w_shape, reinterpret_cast<const std::byte*>(w)));
   BSM_TRY(exe->weights()->seal());
   const float x[] = {0, 0, 0, 1};
   float y[4] = {};

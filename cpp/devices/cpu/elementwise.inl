@@ -58,38 +58,38 @@ Class class_of(uint8_t dtype) {
 
 using Loop = void (*)(const void* x, const void* y, const void* z, void* out, int64_t n);
 
-#define BSM_LOOP_1(loop, T, R, expr)                                              \
-  void loop(const void* px, const void*, const void*, void* po, int64_t n) {      \
-    const T* xs = static_cast<const T*>(px);                                      \
-    R* os = static_cast<R*>(po);                                                  \
-    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                                   \
-      const T x = xs[i];                                                          \
-      os[i] = static_cast<R>(expr);                                               \
-    }                                                                             \
+#define BSM_LOOP_1(loop, T, R, expr)                                         \
+  void loop(const void* px, const void*, const void*, void* po, int64_t n) { \
+    const T* xs = static_cast<const T*>(px);                                 \
+    R* os = static_cast<R*>(po);                                             \
+    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                              \
+      const T x = xs[i];                                                     \
+      os[i] = static_cast<R>(expr);                                          \
+    }                                                                        \
   }
-#define BSM_LOOP_2(loop, T, R, expr)                                              \
-  void loop(const void* px, const void* py, const void*, void* po, int64_t n) {   \
-    const T* xs = static_cast<const T*>(px);                                      \
-    const T* ys = static_cast<const T*>(py);                                      \
-    R* os = static_cast<R*>(po);                                                  \
-    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                                   \
-      const T x = xs[i];                                                          \
-      const T y = ys[i];                                                          \
-      os[i] = static_cast<R>(expr);                                               \
-    }                                                                             \
+#define BSM_LOOP_2(loop, T, R, expr)                                            \
+  void loop(const void* px, const void* py, const void*, void* po, int64_t n) { \
+    const T* xs = static_cast<const T*>(px);                                    \
+    const T* ys = static_cast<const T*>(py);                                    \
+    R* os = static_cast<R*>(po);                                                \
+    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                                 \
+      const T x = xs[i];                                                        \
+      const T y = ys[i];                                                        \
+      os[i] = static_cast<R>(expr);                                             \
+    }                                                                           \
   }
-#define BSM_LOOP_3(loop, X, T, expr)                                              \
+#define BSM_LOOP_3(loop, X, T, expr)                                               \
   void loop(const void* px, const void* py, const void* pz, void* po, int64_t n) { \
-    const X* xs = static_cast<const X*>(px);                                      \
-    const T* ys = static_cast<const T*>(py);                                      \
-    const T* zs = static_cast<const T*>(pz);                                      \
-    T* os = static_cast<T*>(po);                                                  \
-    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                                   \
-      const X x = xs[i];                                                          \
-      const T y = ys[i];                                                          \
-      const T z = zs[i];                                                          \
-      os[i] = static_cast<T>(expr);                                               \
-    }                                                                             \
+    const X* xs = static_cast<const X*>(px);                                       \
+    const T* ys = static_cast<const T*>(py);                                       \
+    const T* zs = static_cast<const T*>(pz);                                       \
+    T* os = static_cast<T*>(po);                                                   \
+    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                                    \
+      const X x = xs[i];                                                           \
+      const T y = ys[i];                                                           \
+      const T z = zs[i];                                                           \
+      os[i] = static_cast<T>(expr);                                                \
+    }                                                                              \
   }
 
 #define BSM_U_kFloat(name, fe, ie) BSM_LOOP_1(f_##name, float, float, fe)
@@ -105,16 +105,16 @@ using Loop = void (*)(const void* x, const void* y, const void* z, void* out, in
 #define BSM_B_kBits(name, fe, ie) \
   BSM_LOOP_2(i_##name, int64_t, int64_t, ie) BSM_LOOP_2(b_##name, int32_t, int32_t, (ie) & 1)
 #define BSM_B_kLogical(name, fe, ie) BSM_LOOP_2(b_##name, int32_t, int32_t, (ie) & 1)
-#define BSM_B_kCompare(name, fe, ie)                 \
-  BSM_LOOP_2(f_##name, float, int32_t, fe)           \
-  BSM_LOOP_2(i_##name, int64_t, int32_t, ie)         \
+#define BSM_B_kCompare(name, fe, ie)         \
+  BSM_LOOP_2(f_##name, float, int32_t, fe)   \
+  BSM_LOOP_2(i_##name, int64_t, int32_t, ie) \
   BSM_LOOP_2(b_##name, int32_t, int32_t, ie)
 #define BSM_T_kFloat(name, fe, ie) BSM_LOOP_3(f_##name, float, float, fe)
 #define BSM_T_kNumeric(name, fe, ie) \
   BSM_LOOP_3(f_##name, float, float, fe) BSM_LOOP_3(i_##name, int64_t, int64_t, ie)
-#define BSM_T_kSelect(name, fe, ie)            \
-  BSM_LOOP_3(f_##name, int32_t, float, fe)     \
-  BSM_LOOP_3(i_##name, int32_t, int64_t, ie)   \
+#define BSM_T_kSelect(name, fe, ie)          \
+  BSM_LOOP_3(f_##name, int32_t, float, fe)   \
+  BSM_LOOP_3(i_##name, int32_t, int64_t, ie) \
   BSM_LOOP_3(b_##name, int32_t, int32_t, ie)
 
 #define BSM_UNARY(name, rule, fe, ie, doc, example) BSM_U_##rule(name, fe, ie)
@@ -213,25 +213,25 @@ void to_f16(const float* in, uint16_t* out, int64_t n) {
 }
 
 // Loads n elements, `stride` apart, from `base` into a register.
-#define BSM_LOAD(loop, S, R, convert)                                    \
-  void loop(const void* base, int64_t stride, void* reg, int64_t n) {    \
-    const S* in = static_cast<const S*>(base);                           \
-    R* out = static_cast<R*>(reg);                                       \
-    if (stride == 1) {                                                   \
-      BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                        \
-        const S v = in[i];                                               \
-        out[i] = static_cast<R>(convert);                                \
-      }                                                                  \
-    } else if (stride == 0) {                                            \
-      const S v = in[0];                                                 \
-      const R r = static_cast<R>(convert);                               \
-      for (int64_t i = 0; i < n; ++i) out[i] = r;                        \
-    } else {                                                             \
-      for (int64_t i = 0; i < n; ++i) {                                  \
-        const S v = in[i * stride];                                      \
-        out[i] = static_cast<R>(convert);                                \
-      }                                                                  \
-    }                                                                    \
+#define BSM_LOAD(loop, S, R, convert)                                 \
+  void loop(const void* base, int64_t stride, void* reg, int64_t n) { \
+    const S* in = static_cast<const S*>(base);                        \
+    R* out = static_cast<R*>(reg);                                    \
+    if (stride == 1) {                                                \
+      BSM_IVDEP for (int64_t i = 0; i < n; ++i) {                     \
+        const S v = in[i];                                            \
+        out[i] = static_cast<R>(convert);                             \
+      }                                                               \
+    } else if (stride == 0) {                                         \
+      const S v = in[0];                                              \
+      const R r = static_cast<R>(convert);                            \
+      for (int64_t i = 0; i < n; ++i) out[i] = r;                     \
+    } else {                                                          \
+      for (int64_t i = 0; i < n; ++i) {                               \
+        const S v = in[i * stride];                                   \
+        out[i] = static_cast<R>(convert);                             \
+      }                                                               \
+    }                                                                 \
   }
 BSM_LOAD(load_f32, float, float, v)
 BSM_LOAD(load_f16_any, uint16_t, float, bsm_from_f16(v))
@@ -256,14 +256,14 @@ constexpr Load kLoads[] = {load_f32, load_f16, load_bf16, load_f64, load_i8,  lo
                            load_i16, load_i32, load_i64,  load_u32, load_bool};
 
 // Stores n elements of a register, rounding to the storage type; integers wrap.
-#define BSM_STORE(loop, R, S, convert)                      \
-  void loop(const void* reg, void* base, int64_t n) {       \
-    const R* in = static_cast<const R*>(reg);               \
-    S* out = static_cast<S*>(base);                         \
-    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {             \
-      const R v = in[i];                                    \
-      out[i] = static_cast<S>(convert);                     \
-    }                                                       \
+#define BSM_STORE(loop, R, S, convert)                \
+  void loop(const void* reg, void* base, int64_t n) { \
+    const R* in = static_cast<const R*>(reg);         \
+    S* out = static_cast<S*>(base);                   \
+    BSM_IVDEP for (int64_t i = 0; i < n; ++i) {       \
+      const R v = in[i];                              \
+      out[i] = static_cast<S>(convert);               \
+    }                                                 \
   }
 BSM_STORE(store_f32, float, float, v)
 BSM_STORE(store_bf16, float, uint16_t, bsm_to_bf16(v))
@@ -289,13 +289,13 @@ void narrow_f16(void* reg, int64_t n) {
   to_f16(v, half, n);
   from_f16(half, v, n);
 }
-#define BSM_NARROW(loop, R, convert)                                          \
-  void loop(void* reg, int64_t n) {                                           \
-    R* values = static_cast<R*>(reg);                                         \
-    for (int64_t i = 0; i < n; ++i) {                                         \
-      const R v = values[i];                                                  \
-      values[i] = static_cast<R>(convert);                                    \
-    }                                                                         \
+#define BSM_NARROW(loop, R, convert)       \
+  void loop(void* reg, int64_t n) {        \
+    R* values = static_cast<R*>(reg);      \
+    for (int64_t i = 0; i < n; ++i) {      \
+      const R v = values[i];               \
+      values[i] = static_cast<R>(convert); \
+    }                                      \
   }
 BSM_NARROW(narrow_bf16, float, bsm_from_bf16(bsm_to_bf16(v)))
 BSM_NARROW(narrow_i8, int64_t, static_cast<int8_t>(v))
@@ -303,8 +303,9 @@ BSM_NARROW(narrow_u8, int64_t, static_cast<uint8_t>(v))
 BSM_NARROW(narrow_i16, int64_t, static_cast<int16_t>(v))
 BSM_NARROW(narrow_i32, int64_t, static_cast<int32_t>(v))
 BSM_NARROW(narrow_u32, int64_t, static_cast<uint32_t>(v))
-constexpr Narrow kNarrows[] = {nullptr,    narrow_f16, narrow_bf16, nullptr,    narrow_i8, narrow_u8,
-                               narrow_i16, narrow_i32, nullptr,     narrow_u32, nullptr};
+constexpr Narrow kNarrows[] = {nullptr,   narrow_f16, narrow_bf16, nullptr,
+                               narrow_i8, narrow_u8,  narrow_i16,  narrow_i32,
+                               nullptr,   narrow_u32, nullptr};
 
 // Casts between classes. What remains to do for the dtype is left to Narrow.
 #define BSM_CAST(loop, S, R, convert) BSM_LOOP_1(loop, S, R, convert)

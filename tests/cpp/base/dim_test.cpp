@@ -58,9 +58,9 @@ TEST(Half, RoundTripsEveryValueAndRoundsToNearestEven) {
       EXPECT_EQ(f32_to_bf16(b), h);
     }
   }
-  EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);           // halfway above the largest: infinity
-  EXPECT_EQ(f32_to_f16(65519.0f), 0x7bff);           // below it: the largest
-  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);           // half the smallest subnormal: even, zero
+  EXPECT_EQ(f32_to_f16(65520.0f), 0x7c00);  // halfway above the largest: infinity
+  EXPECT_EQ(f32_to_f16(65519.0f), 0x7bff);  // below it: the largest
+  EXPECT_EQ(f32_to_f16(0x1p-25f), 0x0000);  // half the smallest subnormal: even, zero
   EXPECT_EQ(f32_to_f16(0x1.8p-25f), 0x0001);
   EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), 0x3c00);    // tie to even
   EXPECT_EQ(f32_to_f16(1.0f + 0x1.8p-10f), 0x3c02);  // tie to even, upwards
