@@ -118,6 +118,8 @@ template <class Format, int kRows>
 void few_rows(const LinearTile& tile) {
   const Int8View view(tile.x, tile.k);
   const int64_t blocks = tile.k / 32;
+  // On average, for the 256-element formats.
+  const int64_t block_bytes = blocks == 0 ? 0 : tile.w_stride / blocks;
   const std::byte* x[kRows];
   for (int r = 0; r < kRows; ++r) x[r] = tile.x + r * tile.x_stride;
   for (int64_t j0 = 0; j0 < tile.n; j0 += 4) {
@@ -132,8 +134,16 @@ void few_rows(const LinearTile& tile) {
       F acc[kRows];
       for (F& a : acc) a = zero();
       int64_t b = b0;
-      for (; b + kLanes <= end; b += kLanes)
+      for (; b + kLanes <= end; b += kLanes) {
+        // Rows are short and four are read at once, which hides the stream from the hardware: the
+        // same place of the next four rows is asked for in time.
+        for (int j = 0; j < 4; ++j) {
+          const uint8_t* next = w[j] + b * block_bytes + 4 * tile.w_stride;
+          __builtin_prefetch(next);
+          __builtin_prefetch(next + 64);
+        }
         few_rows_step<Format, kRows>(w, b, kLanes, x, view, acc);
+      }
       if (b < end) few_rows_step<Format, kRows>(w, b, static_cast<int>(end - b), x, view, acc);
       for (int r = 0; r < kRows; ++r) add_lanes_to(y[r], acc[r]);
     }
