@@ -1,7 +1,7 @@
 // constant_fold: what depends on constants alone is computed now.
 //
-// A result is kept only if it is small (kAlwaysBytes) or no larger than what it was made of; an
-// expand is looked through but stays itself, since its constant is smaller and says more.
+// A result is kept only if it is small (kAlwaysBytes) or no larger than what it was made of. expand
+// and iota are looked through but stay themselves: they are smaller, and say more to other passes.
 #include <algorithm>
 
 #include "ops/reference.h"
@@ -20,30 +20,33 @@ int64_t bytes_of_type(const Type& type) {
 
 using Bytes = std::vector<std::byte>;
 
-// A constant's bytes, also behind an expand.
+// Bytes known now: a constant's own, or made for an expand of one or an iota.
 struct Data {
   ConstantData constant;
-  Bytes expanded;
-  bool is_expanded = false;
+  Bytes made;
 
   [[nodiscard]] std::span<const std::byte> bytes() const {
-    return is_expanded ? std::span<const std::byte>(expanded) : std::span(*constant);
+    return constant == nullptr ? std::span<const std::byte>(made) : std::span(*constant);
   }
 };
+
+// Whether node, itself not folded, stands for bytes.
+bool is_compact(const Rewriter& r, const Node& node) {
+  if (node.op == Op::k_iota) return true;
+  return node.op == Op::k_expand && r.node(r.now(node.operands[0])).op == Op::k_constant;
+}
 
 Result<std::optional<Data>> data_of(const Rewriter& r, Value v) {
   std::optional<Data> found;
   const Node& node = r.node(r.now(v));
   if (node.op == Op::k_constant) {
-    found = Data{node.data, {}, false};
-  } else if (node.op == Op::k_expand && is_static(node.results[0].shape) &&
+    found = Data{node.data, {}};
+  } else if (is_compact(r, node) && ops::can_evaluate(r.graph(), node) &&
              bytes_of_type(node.results[0]) <= kMostBytes) {
-    const Node& inner = r.node(r.now(node.operands[0]));
-    if (inner.op == Op::k_constant && ops::can_evaluate(r.graph(), node)) {
-      const std::span<const std::byte> bytes(*inner.data);
-      BSM_ASSIGN(Bytes expanded, ops::evaluate(r.graph(), node, std::span(&bytes, 1)));
-      found = Data{nullptr, std::move(expanded), true};
-    }
+    std::vector<std::span<const std::byte>> operands;
+    for (const Value& o : node.operands) operands.emplace_back(*r.node(r.now(o)).data);
+    BSM_ASSIGN(Bytes made, ops::evaluate(r.graph(), node, operands));
+    found = Data{nullptr, std::move(made)};
   }
   return found;
 }
@@ -77,11 +80,11 @@ Result<int64_t> constant_fold(Rewriter& r, const PassOptions&) {
   int64_t count = 0;
   for (uint32_t id = 0; id < r.old_size(); ++id) {
     const Node& node = r.node(id);
-    if (is_leaf(node.op) || node.op == Op::k_expand || node.results.size() != 1) continue;
+    if (is_leaf(node.op) || is_compact(r, node) || node.results.size() != 1) continue;
     // Most nodes read something that is no constant: tell them first.
     const bool constant = std::all_of(node.operands.begin(), node.operands.end(), [&](Value v) {
-      const Op op = r.node(r.now(v)).op;
-      return op == Op::k_constant || op == Op::k_expand;
+      const Node& operand = r.node(r.now(v));
+      return operand.op == Op::k_constant || is_compact(r, operand);
     });
     if (!constant) continue;
     BSM_ASSIGN(const bool folded, fold(r, id));

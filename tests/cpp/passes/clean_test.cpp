@@ -167,6 +167,29 @@ TEST(ConstantFoldTest, LooksThroughExpandAndLeavesIt) {
   )"));
 }
 
+TEST(ConstantFoldTest, LooksThroughIotaAndLeavesIt) {
+  // The small comparison is folded; of the large one the iotas still tell attention that it is
+  // causal.
+  EXPECT_EQ(after({"constant_fold"}, R"(
+    %0 = iota() {axis = 1, dtype = i32, shape = [1, 2]}
+    %1 = iota() {axis = 0, dtype = i32, shape = [2, 1]}
+    %2 = greater_equal(%1, %0)
+    %3 = iota() {axis = 1, dtype = i32, shape = [1, 1000]}
+    %4 = iota() {axis = 0, dtype = i32, shape = [1000, 1]}
+    %5 = greater_equal(%4, %3)
+    output "small" = %2
+    output "large" = %5
+  )"),
+            plain(R"(
+    %0 = constant 0x01000101 : bool[2, 2]
+    %1 = iota() {axis = 1, dtype = i32, shape = [1, 1000]}
+    %2 = iota() {axis = 0, dtype = i32, shape = [1000, 1]}
+    %3 = greater_equal(%2, %1)
+    output "small" = %0
+    output "large" = %3
+  )"));
+}
+
 TEST(ConstantFoldTest, LeavesWhatWouldGrowOrVary) {
   expect_unchanged({"constant_fold"}, R"(
     extent t <= 8
