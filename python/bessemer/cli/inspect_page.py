@@ -87,7 +87,10 @@ def _memory_map(schedule: dict[str, Any]) -> str:
     )
     for i in range(5):
         step = (steps - 1) * i // 4
-        parts.append(f'<text x="{left + step * sx:.1f}" y="{height - 8:.0f}">step {step}</text>')
+        anchor = ' text-anchor="end"' if i == 4 else ""
+        parts.append(
+            f'<text x="{left + step * sx:.1f}" y="{height - 8:.0f}"{anchor}>step {step}</text>'
+        )
     parts.append("</svg>")
     return "".join(parts)
 
@@ -122,7 +125,7 @@ def page(title: str, plan: Plan, bucket: int) -> str:
         (schedule["critical_path"], "longest chain"),
         (human_bytes(schedule["arena_bytes"]), f"arena, {ratio:.3f} of its bound"),
         (schedule["in_place_merges"], "merged in place"),
-        (human_bytes(moved), "moved a run"),
+        (human_bytes(moved), "in operand ranges"),
         (f"{flops / 1e6:,.1f}", "MFLOP a run"),
     ]
     card_html = "".join(
