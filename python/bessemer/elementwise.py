@@ -464,16 +464,6 @@ def log(x: Tensor) -> Tensor:
     return apply_elementwise("log", x)
 
 
-def log10(x: Tensor) -> Tensor:
-    """Logarithm to base 10.
-
-    Takes floats to the same dtype.
-
-    Example: ``log10(100) = 2``
-    """
-    return apply_elementwise("log10", x)
-
-
 def log1p(x: Tensor) -> Tensor:
     """log(1 + x), accurate near zero.
 
@@ -492,6 +482,16 @@ def log2(x: Tensor) -> Tensor:
     Example: ``log2(8) = 3``
     """
     return apply_elementwise("log2", x)
+
+
+def log10(x: Tensor) -> Tensor:
+    """Logarithm to base 10.
+
+    Takes floats to the same dtype.
+
+    Example: ``log10(100) = 2``
+    """
+    return apply_elementwise("log10", x)
 
 
 def logical_and(x: Any, y: Any) -> Tensor:
