@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "plan/arena_search.h"
+
 namespace bessemer {
 namespace {
 
@@ -101,9 +103,35 @@ Packed pack_first_fit(const std::vector<ArenaStorage>& storages) {
   return best;
 }
 
+namespace {
+
+// Problems above this size are not searched: their nodes are too dear for a compile.
+constexpr size_t kMostSearched = 1000;
+
+// Where first fit misses the bound, a short search for a packing at the bound, or a little above.
+void search_below(const std::vector<ArenaStorage>& storages, double budget_s, Packed* packed) {
+  const int64_t bound = packing_bound(storages);
+  if (packed->peak == bound || storages.size() > kMostSearched) return;
+  ArenaSearchOptions options;
+  options.budget_s = budget_s / 4;
+  for (const int64_t capacity : {bound, bound + bound / 64, bound + bound / 24}) {
+    if (capacity >= packed->peak) return;
+    ArenaSearchResult found = search_packing(storages, capacity, options);
+    if (found.end != ArenaSearchEnd::kFound) continue;
+    packed->offsets = std::move(found.offsets);
+    packed->peak = 0;
+    for (size_t i = 0; i < storages.size(); ++i) {
+      packed->peak = std::max(packed->peak, packed->offsets[i] + storages[i].size);
+    }
+    return;
+  }
+}
+
+}  // namespace
+
 Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
                                  const std::vector<std::string>& labels, const Target& target,
-                                 double /*budget_s*/) {
+                                 double budget_s) {
   Placement placement;
   placement.block.assign(storages.size(), 0);
   placement.offset.assign(storages.size(), 0);
@@ -121,7 +149,8 @@ Result<Placement> place_storages(const std::vector<ArenaStorage>& storages,
   while (!rest.empty()) {
     std::vector<ArenaStorage> left;
     for (uint32_t i : rest) left.push_back(storages[i]);
-    const Packed packed = pack_first_fit(left);
+    Packed packed = pack_first_fit(left);
+    search_below(left, budget_s, &packed);
     std::vector<uint32_t> too_far;
     int64_t bytes = 0;
     for (size_t i = 0; i < rest.size(); ++i) {

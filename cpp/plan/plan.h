@@ -22,7 +22,7 @@ struct PlanOptions {
   double peak_slack = 0;
   bool guard_bytes = false;  // keep `target.alignment` unused bytes after every value
   // Time that the arena's search may take when the greedy placement misses the lower bound.
-  double arena_budget_s = 0.05;
+  double arena_budget_s = 0.02;
   // Replay the schedule with the validator (plan/validator.h). It takes about 1 ms per 1,000
   // thunks, less than planning, so that every build does it.
   bool validate = true;
