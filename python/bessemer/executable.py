@@ -224,6 +224,8 @@ class Executable:
             for name, array in outputs.items():
                 if name not in names:
                     raise UnknownNameError(f"no output named `{name}`; there are {_some(names)}")
+                if not isinstance(array, np.ndarray):
+                    raise DtypeError(f"output `{name}` needs a NumPy array, got {type(array)}")
                 i = names.index(name)
                 if array.dtype != numpy_dtype(self._outputs[i][1]):
                     raise DtypeError(
@@ -259,7 +261,13 @@ class Executable:
 def _input(name: str, dtype: DType, value: Any) -> Array:
     want = numpy_dtype(dtype)
     if not isinstance(value, np.ndarray) and not hasattr(value, "__array__"):
-        value = np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value, want)
+        if hasattr(value, "__dlpack__"):
+            value = np.from_dlpack(value)
+        else:
+            plain = np.asarray(value)
+            if plain.size and not np.can_cast(plain.dtype, want, "same_kind"):
+                raise DtypeError(f"input `{name}` is {dtype.name}, got Python values {plain.dtype}")
+            value = plain.astype(want)
     array = np.asarray(value)
     if array.dtype != want:
         raise DtypeError(f"input `{name}` is {dtype.name}, got an array of {array.dtype}")

@@ -271,6 +271,21 @@ class Tensor:
     def __rshift__(self, other: Any) -> Tensor:
         return self._binary("right_shift", other)
 
+    def __rmod__(self, other: Any) -> Tensor:
+        return self._binary("remainder", other, True)
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return self._binary("pow", other, True)
+
+    def __rand__(self, other: Any) -> Tensor:
+        return self._binary("bitwise_and", other, True)
+
+    def __ror__(self, other: Any) -> Tensor:
+        return self._binary("bitwise_or", other, True)
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return self._binary("bitwise_xor", other, True)
+
     def __lt__(self, other: Any) -> Tensor:
         return self._binary("less", other)
 
@@ -354,6 +369,8 @@ def _constant_bytes(array: npt.NDArray[Any], dtype: DType) -> bytes:
     from bessemer.dtypes import numpy_dtype
 
     want = target or numpy_dtype(dtype)
+    if want.kind in "iu" and array.dtype.kind == "f":
+        raise DtypeError(f"a constant of floats is not {dtype.name}; round it first")
     if want.kind in "iu" and array.dtype.kind in "iu" and array.size:
         info = np.iinfo(want)
         if array.min() < info.min or array.max() > info.max:

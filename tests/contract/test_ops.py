@@ -6,6 +6,7 @@ import zlib
 from typing import Any
 
 import bessemer as bs
+import ml_dtypes
 import numpy as np
 import pytest
 from bessemer import _core
@@ -13,11 +14,6 @@ from conftest import Target, counts
 from oracles.ops import ELEMENTWISE, NOT_IN_THE_OP_TABLE, OPS, STRUCTURED, Case, StructuredCase
 from oracles.structured_cases import Quantized
 from oracles.values import Array, mismatch
-
-ml_dtypes = pytest.importorskip("ml_dtypes")
-
-# Cases that a target does not do, each with its reason. One that passes fails the suite.
-EXCLUSIONS: dict[str, str] = {}
 
 # Ops whose `bias` or `factors` are f32 whatever the dtype of the rest.
 F32_OPERANDS = {"attention", "attention_stateful", "rope"}

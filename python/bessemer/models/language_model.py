@@ -142,9 +142,11 @@ class LanguageModel:
         self._lock = threading.Lock()
 
     def __del__(self) -> None:
-        # Drop everything first, so that what it took goes back to the system now and not into a
-        # heap that fragments a little more with every model.
-        self.__dict__.clear()
+        # Drop what is large first, so that it goes back to the system now and not into a heap that
+        # fragments a little more with every model. A generation that dies with us still gives its
+        # sequence back: the rest stays.
+        for name in ("_exe", "tokenizer", "graph", "_metadata", "_template"):
+            self.__dict__.pop(name, None)
         if not sys.is_finalizing():
             _core.release_free_memory()
 
