@@ -14,7 +14,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<int32_t> run_of(int32_t first, size_t n) {
   std::vector<int32_t> v(n);
-  std::iota(v.begin(), v.end(), first);
+  // Not std::iota, which steps past the last value and may overflow.
+  for (size_t i = 0; i < v.size(); ++i) v[i] = first + static_cast<int32_t>(i);
   return v;
 }
 

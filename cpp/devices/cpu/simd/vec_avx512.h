@@ -21,7 +21,7 @@ struct I {
 };
 
 inline __mmask16 first_n(int64_t n) {
-  return static_cast<__mmask16>(n >= kWidth ? 0xffffu : (1u << n) - 1u);
+  return static_cast<__mmask16>(n >= kWidth ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1u);
 }
 
 inline F zero() { return {_mm512_setzero_ps()}; }
