@@ -64,6 +64,8 @@ class CompiledSchedule {
 struct DeviceOptions {
   int threads = 0;  // CPU: workers; 0 = what this process may use
   std::string isa;  // CPU: force a SIMD family ("generic", "avx2", ...); "" = the best one
+  std::string variant =
+      {};  // what follows `:` in the name given to open_device; "" if nothing does
   bool operator==(const DeviceOptions&) const = default;
 };
 
@@ -88,7 +90,8 @@ using DevicePtr = std::shared_ptr<Device>;
 using DeviceFactory = Result<DevicePtr> (*)(const DeviceOptions& options);
 // Devices are found by name. Registration happens once, before the first open (devices/).
 void register_device(std::string name, DeviceFactory factory);
-// "cpu", "metal", or "auto" (the best one here). kName lists what there is.
+// "cpu", "metal", "modelled:CHIP" (compiles for an Apple chip and runs nothing), or "auto" (the
+// best one here). kName lists what there is.
 [[nodiscard]] Result<DevicePtr> open_device(std::string_view name,
                                             const DeviceOptions& options = {});
 [[nodiscard]] std::vector<std::string> device_names();

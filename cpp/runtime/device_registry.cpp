@@ -30,7 +30,8 @@ std::vector<std::string> device_names() {
   return names;
 }
 
-Result<DevicePtr> open_device(std::string_view name, const DeviceOptions& options) {
+Result<DevicePtr> open_device(std::string_view full_name, const DeviceOptions& options) {
+  const std::string_view name = full_name.substr(0, full_name.find(':'));
   DeviceFactory factory = nullptr;
   {
     const std::lock_guard lock(registry().mutex);
@@ -45,10 +46,14 @@ Result<DevicePtr> open_device(std::string_view name, const DeviceOptions& option
   if (factory == nullptr) {
     std::string have;
     for (const std::string& n : device_names()) have += (have.empty() ? "" : ", ") + n;
-    return Error{
-        ErrorKind::kName, "no device `" + std::string(name) + "`; this build has: " + have, {}};
+    return Error{ErrorKind::kName,
+                 "no device `" + std::string(full_name) + "`; this build has: " + have,
+                 {}};
   }
-  return factory(options);
+  if (name.size() == full_name.size()) return factory(options);
+  DeviceOptions with_variant = options;
+  with_variant.variant = full_name.substr(name.size() + 1);
+  return factory(with_variant);
 }
 
 }  // namespace bessemer

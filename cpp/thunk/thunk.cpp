@@ -36,16 +36,6 @@ std::string_view to_string(Access access) {
   return "?";
 }
 
-Traffic traffic(const Thunk& thunk, std::span<const int64_t> extents) {
-  Traffic t;
-  for (const Operand& o : thunk.operands) {
-    const int64_t bytes = std::max<int64_t>(o.bytes.evaluate(extents), 0);
-    if (reads(o.access)) t.read += bytes;
-    if (writes(o.access)) t.written += bytes;
-  }
-  return t;
-}
-
 std::string to_string(const Operand& o, std::span<const Extent> extents) {
   std::string text(to_string(o.access));
   text += " ";

@@ -65,12 +65,24 @@ struct Thunk {
   uint32_t node = 0;  // the graph node it came from
 };
 
-// Bytes read and written by one call at the given extents.
+// The params struct with its patches applied at the given extents.
+[[nodiscard]] std::vector<std::byte> params_at(const Thunk& thunk,
+                                               std::span<const int64_t> extents);
+
+// Bytes read and written by one call at the given extents, each counted once. Kernels that pick
+// rows (embedding, gather, appends) count the rows they touch. What attention reads of its KV
+// states depends on positions, which are data: it counts `context` rows of one sequence, whole
+// operands if that is kWholeContext.
 struct Traffic {
   int64_t read = 0;
   int64_t written = 0;
 };
-[[nodiscard]] Traffic traffic(const Thunk& thunk, std::span<const int64_t> extents);
+inline constexpr int64_t kWholeContext = -1;
+[[nodiscard]] Traffic traffic(const Thunk& thunk, std::span<const int64_t> extents,
+                              int64_t context = kWholeContext);
+// Floating-point operations of one call, attention's likewise for `context` keys.
+[[nodiscard]] int64_t flops_at(const Thunk& thunk, std::span<const int64_t> extents,
+                               int64_t context = kWholeContext);
 
 // One line: kernel, operands, params as hexadecimal words of 8 bytes, patches.
 [[nodiscard]] std::string to_string(const Thunk& thunk, std::span<const Extent> extents);

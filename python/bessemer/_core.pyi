@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import typing
-__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'device_names', 'op_table', 'pass_names', 'release_free_memory', 'solve_arena_csv']
+__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'apple_chips', 'device_names', 'op_table', 'pass_names', 'release_free_memory', 'solve_arena_csv']
 class Dim:
     """
     A size: an integer polynomial of a graph's extents.
@@ -86,6 +86,8 @@ class Executable:
         """
     def memory(self) -> dict[str, int]:
         ...
+    def modelled(self, bucket: typing.SupportsInt | typing.SupportsIndex, chip: str, extents: collections.abc.Mapping[str, typing.SupportsInt | typing.SupportsIndex] | None = None, context: typing.SupportsInt | typing.SupportsIndex = -1) -> dict:
+        ...
     def outputs(self) -> list:
         ...
     def params(self) -> list:
@@ -104,7 +106,7 @@ class Executable:
         """
     def run(self, inputs: collections.abc.Sequence[numpy.ndarray[typing.Any, numpy.dtype[typing.Any]]], extents: collections.abc.Sequence[tuple[str, typing.SupportsInt | typing.SupportsIndex]], into: collections.abc.Sequence[numpy.ndarray[typing.Any, numpy.dtype[typing.Any]] | None]) -> list:
         ...
-    def schedule(self, bucket: typing.SupportsInt | typing.SupportsIndex, extents: collections.abc.Mapping[str, typing.SupportsInt | typing.SupportsIndex] | None = None) -> dict:
+    def schedule(self, bucket: typing.SupportsInt | typing.SupportsIndex, extents: collections.abc.Mapping[str, typing.SupportsInt | typing.SupportsIndex] | None = None, context: typing.SupportsInt | typing.SupportsIndex = -1) -> dict:
         ...
     def seal(self) -> None:
         ...
@@ -231,6 +233,10 @@ class GgufFile:
 def _raise(kind: typing.SupportsInt | typing.SupportsIndex, message: str) -> None:
     """
     Raises the error of a kind (for tests).
+    """
+def apple_chips() -> list[str]:
+    """
+    Names of the chips that `modelled:CHIP` knows.
     """
 def device_names() -> list[str]:
     ...

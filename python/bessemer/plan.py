@@ -27,10 +27,51 @@ class Plan:
         """The largest extents of each schedule."""
         return self._core.buckets()
 
-    def schedule(self, bucket: int = -1, extents: dict[str, int] | None = None) -> dict[str, Any]:
-        """One bucket's schedule as plain data, sizes at ``extents`` (the bucket's by default)."""
-        count = len(self.buckets)
-        return self._core.schedule(bucket + count if bucket < 0 else bucket, extents)
+    def schedule(
+        self,
+        bucket: int = -1,
+        extents: dict[str, int] | None = None,
+        context: int | None = None,
+    ) -> dict[str, Any]:
+        """One bucket's schedule as plain data.
+
+        Args:
+            bucket: its index; a negative one counts from the last.
+            extents: sizes are given at these; the bucket's largest by default.
+            context: rows that a KV cache holds, for the bytes and FLOPs of attention; by default
+                all that it has room for.
+
+        Raises:
+            InvalidArgumentError: no such bucket, or an extent outside it.
+            UnknownNameError: no such extent.
+        """
+        return self._core.schedule(self._index(bucket), extents, -1 if context is None else context)
+
+    def modelled(
+        self,
+        chip: str,
+        bucket: int = -1,
+        extents: dict[str, int] | None = None,
+        context: int | None = None,
+    ) -> dict[str, Any]:
+        """How long one run would take on an Apple chip by the cost model: never a measurement.
+
+        Meant for executables compiled for ``modelled:CHIP``. Arguments as for ``schedule``.
+
+        Returns:
+            ``dispatches``, ``barriers``, ``critical_path``, ``bytes``, ``flops`` and, in seconds,
+            ``memory_s`` and ``compute_s`` (groups bound by each), ``fixed_s`` (barriers,
+            dispatches, command buffers), ``encode_s`` (of the host) and ``seconds`` (the run).
+
+        Raises:
+            UnknownNameError: a chip that is not known.
+        """
+        return self._core.modelled(
+            self._index(bucket), chip, extents, -1 if context is None else context
+        )
+
+    def _index(self, bucket: int) -> int:
+        return bucket + len(self.buckets) if bucket < 0 else bucket
 
     @property
     def graph(self) -> str:

@@ -8,6 +8,7 @@
 #include "bind.h"
 #include "bind_graph.h"
 #include "plan/arena_csv.h"
+#include "plan/cost_model.h"
 #include "runtime/executable.h"
 
 namespace py = pybind11;
@@ -160,13 +161,14 @@ std::shared_ptr<const void> keep_alive(const py::object& object) {
           }};
 }
 
-py::dict thunk_dict(const Thunk& t, std::span<const Extent> extents, std::span<const int64_t> at) {
+py::dict thunk_dict(const Thunk& t, std::span<const Extent> extents, std::span<const int64_t> at,
+                    int64_t context) {
   py::dict d;
   d["kernel"] = t.kernel;
   d["label"] = t.label;
   d["node"] = t.node;
-  d["flops"] = t.flops.evaluate(at);
-  const Traffic bytes = traffic(t, at);
+  d["flops"] = flops_at(t, at, context);
+  const Traffic bytes = traffic(t, at, context);
   d["bytes_read"] = bytes.read;
   d["bytes_written"] = bytes.written;
   d["text"] = to_string(t, extents);
@@ -184,28 +186,75 @@ py::dict thunk_dict(const Thunk& t, std::span<const Extent> extents, std::span<c
   return d;
 }
 
-// One bucket's schedule as plain data; sizes at `extents`, by default the bucket's maxima.
-py::dict schedule_dict(const Executable& e, size_t index,
-                       const std::optional<std::map<std::string, int64_t>>& at) {
-  const Program& program = *e.program();
-  if (index >= program.buckets().size()) {
+using GivenExtents = std::optional<std::map<std::string, int64_t>>;
+
+const Bucket& bucket_at(const Executable& e, size_t index) {
+  const std::vector<Bucket>& buckets = e.program()->buckets();
+  if (index >= buckets.size()) {
     raise({ErrorKind::kInvalidArgument,
-           "bucket " + std::to_string(index) + " of " + std::to_string(program.buckets().size()),
+           "bucket " + std::to_string(index) + " of " + std::to_string(buckets.size()),
            {}});
   }
-  const Bucket& bucket = program.buckets()[index];
+  return buckets[index];
+}
+
+// The bucket's maxima, but for the extents that are given.
+ExtentValues values_at(const Executable& e, const Bucket& bucket, const GivenExtents& at) {
+  ExtentValues values = bucket.maxima;
+  if (!at) return values;
+  const std::vector<Extent>& extents = e.program()->graph().extents();
+  for (const auto& [name, value] : *at) {
+    const auto it = std::find_if(extents.begin(), extents.end(),
+                                 [&n = name](const Extent& x) { return x.name == n; });
+    if (it == extents.end()) raise({ErrorKind::kName, "no extent named `" + name + "`", {}});
+    const auto i = static_cast<size_t>(it - extents.begin());
+    if (value < 0 || value > bucket.maxima[i]) {
+      raise({ErrorKind::kInvalidArgument,
+             "extent `" + name + "` = " + std::to_string(value) + " is outside 0.." +
+                 std::to_string(bucket.maxima[i]),
+             {}});
+    }
+    values[i] = value;
+  }
+  return values;
+}
+
+// How long a run would take on one of Apple's chips, by the cost model.
+py::dict modelled(const Executable& e, size_t index, const std::string& chip_name,
+                  const GivenExtents& at, int64_t context) {
+  const AppleChip* chip = find_apple_chip(chip_name);
+  if (chip == nullptr) raise({ErrorKind::kName, "no chip `" + chip_name + "` is modelled", {}});
+  const Bucket& bucket = bucket_at(e, index);
+  const ModelledTime t = model_time(*bucket.schedule, values_at(e, bucket, at), context, *chip);
+  py::dict d;
+  d["chip"] = chip_name;
+  d["dispatches"] = t.dispatches;
+  d["barriers"] = t.barriers;
+  d["critical_path"] = t.critical_path;
+  d["bytes"] = t.bytes;
+  d["flops"] = t.flops;
+  d["memory_s"] = t.memory_seconds;
+  d["compute_s"] = t.compute_seconds;
+  d["fixed_s"] = t.fixed_seconds;
+  d["encode_s"] = t.encode_seconds;
+  d["seconds"] = t.seconds;
+  d["bandwidth_bytes_s"] = chip->bandwidth;
+  return d;
+}
+
+// One bucket's schedule as plain data; sizes at `extents`, by default the bucket's maxima.
+py::dict schedule_dict(const Executable& e, size_t index, const GivenExtents& at, int64_t context) {
+  const Program& program = *e.program();
+  const Bucket& bucket = bucket_at(e, index);
   const Schedule& s = *bucket.schedule;
   const std::vector<Extent>& extents = program.graph().extents();
-  ExtentValues values = bucket.maxima;
+  const ExtentValues values = values_at(e, bucket, at);
   py::dict maxima;
-  for (size_t i = 0; i < extents.size(); ++i) {
-    maxima[py::str(extents[i].name)] = bucket.maxima[i];
-    if (at && at->count(extents[i].name) != 0) values[i] = at->at(extents[i].name);
-  }
+  for (size_t i = 0; i < extents.size(); ++i) maxima[py::str(extents[i].name)] = bucket.maxima[i];
   py::dict d;
   d["maxima"] = maxima;
   py::list thunks;
-  for (const Thunk& t : s.thunks) thunks.append(thunk_dict(t, extents, values));
+  for (const Thunk& t : s.thunks) thunks.append(thunk_dict(t, extents, values, context));
   d["thunks"] = thunks;
   d["barrier_before"] = std::vector<int>(s.barrier_before.begin(), s.barrier_before.end());
   py::list arena_values;
@@ -366,7 +415,10 @@ void bind_executable(py::module_& m) {
              }
              return out;
            })
-      .def("schedule", schedule_dict, py::arg("bucket"), py::arg("extents") = py::none())
+      .def("schedule", schedule_dict, py::arg("bucket"), py::arg("extents") = py::none(),
+           py::arg("context") = kWholeContext)
+      .def("modelled", modelled, py::arg("bucket"), py::arg("chip"),
+           py::arg("extents") = py::none(), py::arg("context") = kWholeContext)
       .def("graph_text", [](const Executable& e) { return to_string(e.program()->graph()); })
       .def("fused_text", [](const Executable& e) { return to_string(e.program()->fused()); })
       .def("passes",
@@ -394,6 +446,14 @@ void bind_executable(py::module_& m) {
       .def_property_readonly(
           "target", [](const Executable& e) { return e.program()->device()->target().name; });
   m.def("device_names", device_names);
+  m.def(
+      "apple_chips",
+      [] {
+        std::vector<std::string> names;
+        for (const AppleChip& chip : apple_chips()) names.emplace_back(chip.name);
+        return names;
+      },
+      "Names of the chips that `modelled:CHIP` knows.");
   m.def(
       "solve_arena_csv",
       [](const std::string& text, int64_t capacity, double budget_s, int threads) {

@@ -117,3 +117,35 @@ def test_an_interrupt_ends_it_cleanly() -> None:
     assert time.monotonic() - start < 10
     assert process.returncode == 130
     assert err.strip() == "interrupted"
+
+
+def test_inspect_models_an_apple_chip() -> None:
+    done = run("inspect", "smollm2", "--target", "m2-pro", "--depth", "100", "--json")
+    assert done.returncode == 0, done.stderr
+    times = json.loads(done.stdout)["modelled"]
+    # A token streams the 98 MB of weights once, and little else.
+    assert 98e6 < times["bytes"] < 103e6
+    assert times["dispatches"] <= 30 * 6 + 3
+    assert times["barriers"] <= 30 * 6 + 3
+    parts = times["memory_s"] + times["compute_s"] + times["fixed_s"]
+    assert times["seconds"] == max(parts, times["encode_s"])
+    # No chip is faster than its memory.
+    assert times["seconds"] > times["bytes"] / 200e9
+
+
+def test_inspect_names_the_chips_it_knows() -> None:
+    done = run("inspect", "smollm2", "--target", "m99")
+    assert done.returncode == 1
+    assert "no chip `m99` is modelled; there are: m1, m1-pro" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_modelled_device_does_not_run() -> None:
+    import bessemer as bs
+    import numpy as np
+
+    graph = bs.Graph()
+    graph.output("y", graph.input("x", (4,)) + 1.0)
+    exe = bs.compile(graph, "modelled:m1")
+    with pytest.raises(bs.errors.UnsupportedError, match="compiles for that chip"):
+        exe.run(x=np.zeros(4, np.float32))

@@ -57,6 +57,11 @@ Result<Isa> parse_isa(const std::string& name) {
 }  // namespace
 
 Result<DevicePtr> open(const DeviceOptions& options) {
+  if (!options.variant.empty()) {
+    return Error{ErrorKind::kName,
+                 "the device `cpu` has no variants, got `cpu:" + options.variant + "`",
+                 {}};
+  }
   if (options.threads < 0 || options.threads > 1024) {
     return Error{
         ErrorKind::kInvalidArgument,

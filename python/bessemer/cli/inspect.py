@@ -51,6 +51,27 @@ def _table(schedule: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _modelled(times: dict[str, Any], tokens: int, layers: int) -> list[str]:
+    """The cost model's verdict in words."""
+    seconds = times["seconds"]
+    limit = times["bytes"] / times["bandwidth_bytes_s"]
+    lines = [
+        f"MODELLED on {times['chip']}, never measured (docs/modelled-devices.md):",
+        f"  {times['dispatches']} dispatches, {times['barriers']} barriers, critical path "
+        f"{times['critical_path']}, {times['bytes'] / 1e6:.1f} MB, "
+        f"{times['flops'] / 1e6:.1f} MFLOP",
+        f"  memory-bound {times['memory_s'] * 1e3:.3f} ms, compute-bound "
+        f"{times['compute_s'] * 1e3:.3f} ms, fixed {times['fixed_s'] * 1e3:.3f} ms, "
+        f"host encoding {times['encode_s'] * 1e3:.3f} ms (overlapped)",
+    ]
+    if seconds > 0:
+        rate = f", {tokens / seconds:.0f} tokens/s" if layers else ""
+        lines.append(
+            f"  run {seconds * 1e3:.3f} ms{rate}; {100 * limit / seconds:.0f} % of the memory limit"
+        )
+    return lines
+
+
 @click.command("inspect")
 @click.argument("model")
 @click.option(
@@ -65,6 +86,10 @@ def _table(schedule: dict[str, Any]) -> list[str]:
 @click.option("--precision", type=click.Choice(["default", "f32"]), default="default",
               show_default=True)  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, 1024), default=None)
+@click.option("--target", metavar="CHIP", default=None,
+              help="Lower for an Apple chip (m1, m2-pro, ...) and model its times.")  # fmt: skip
+@click.option("--depth", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Tokens that the KV cache holds before the run.")  # fmt: skip
 @click.option("--html", type=click.Path(dir_okay=False), default=None,
               help="Also write a page with the memory map and the schedule.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the schedule as one JSON document.")
@@ -74,6 +99,8 @@ def command(
     tokens: int,
     precision: str,
     threads: int | None,
+    target: str | None,
+    depth: int,
     html: str | None,
     as_json: bool,
 ) -> None:
@@ -82,6 +109,7 @@ def command(
     from bessemer.errors import InvalidArgumentError
 
     layers = 0
+    device = "cpu" if target is None else f"modelled:{target}"
     if model.endswith(".txt"):
         try:
             text = Path(model).read_text(encoding="utf-8")
@@ -90,14 +118,15 @@ def command(
         graph = bs.Graph.parse(text)
         exe = bs.compile(
             graph,
-            "cpu",
+            device,
             bs.CompileOptions(precision=precision),
             bs.RuntimeOptions(threads=threads),
         )
         bucket = len(exe.plan.buckets) - 1
+        extents, context = None, None
         title = graph.name
     else:
-        lm = bs.models.load(model, precision=precision, threads=threads)
+        lm = bs.models.load(model, device=device, precision=precision, threads=threads)
         exe = lm.executable
         layers = lm.config.layers
         buckets = exe.plan.buckets
@@ -107,14 +136,18 @@ def command(
                 f"no schedule runs {tokens} tokens; the largest has {buckets[-1]['tokens']}"
             )
         bucket = fitting[0]
+        extents = {"tokens": tokens, "rows": 1}  # the logits of the last token
+        context = depth + tokens
         title = Path(lm.path).name
     plan = exe.plan
-    schedule = plan.schedule(bucket)
+    schedule = plan.schedule(bucket, extents, context)
     if html is not None:
         from bessemer.cli.inspect_page import page
 
         Path(html).write_text(page(title, plan, bucket), encoding="utf-8")
     if as_json:
+        if target is not None:
+            schedule["modelled"] = plan.modelled(target, bucket, extents, context)
         print_json(schedule)
         return
     if stage == "graph":
@@ -126,8 +159,8 @@ def command(
     else:
         click.echo(str(plan))
         click.echo()
-        extents = ", ".join(f"{k} <= {v}" for k, v in schedule["maxima"].items()) or "no extents"
-        click.echo(f"schedule for {extents}")
+        bounds = ", ".join(f"{k} <= {v}" for k, v in schedule["maxima"].items()) or "no extents"
+        click.echo(f"schedule for {bounds}")
         for line in _table(schedule):
             click.echo(line)
         if layers:
@@ -139,5 +172,8 @@ def command(
                 f"{len(schedule['thunks'])} thunks, {schedule['barriers']} barriers; "
                 f"thunks a layer: {most} (over {len(counts)} layers)"
             )
+        if target is not None:
+            for line in _modelled(plan.modelled(target, bucket, extents, context), tokens, layers):
+                click.echo(line)
         rewrites = ", ".join(f"{name} {count}" for name, count, _ in plan.passes if count)
         click.echo(f"passes: {rewrites or 'none'}")
