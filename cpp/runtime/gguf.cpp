@@ -34,42 +34,6 @@ Error unsupported(std::string message) {
 
 std::string quoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
-// Strict UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) {
-  size_t i = 0;
-  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
-  while (i < text.size()) {
-    const unsigned char lead = byte(i);
-    size_t more = 0;
-    unsigned char low = 0x80;
-    unsigned char high = 0xBF;
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    if (lead >= 0xC2 && lead <= 0xDF) {
-      more = 1;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-      more = 2;
-      if (lead == 0xE0) low = 0xA0;
-      if (lead == 0xED) high = 0x9F;
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-      more = 3;
-      if (lead == 0xF0) low = 0x90;
-      if (lead == 0xF4) high = 0x8F;
-    } else {
-      return false;
-    }
-    if (text.size() - i <= more) return false;
-    if (byte(i + 1) < low || byte(i + 1) > high) return false;
-    for (size_t k = 2; k <= more; ++k) {
-      if (byte(i + k) < 0x80 || byte(i + k) > 0xBF) return false;
-    }
-    i += more + 1;
-  }
-  return true;
-}
-
 // A cursor over the file. Every read is checked against what is left; what is read is named, so
 // that a truncated file says where it ends.
 class Reader {
@@ -315,6 +279,41 @@ std::string describe(const GgufValue& value) {
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  size_t i = 0;
+  const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+  while (i < text.size()) {
+    const unsigned char lead = byte(i);
+    size_t more = 0;
+    unsigned char low = 0x80;
+    unsigned char high = 0xBF;
+    if (lead < 0x80) {
+      ++i;
+      continue;
+    }
+    if (lead >= 0xC2 && lead <= 0xDF) {
+      more = 1;
+    } else if (lead >= 0xE0 && lead <= 0xEF) {
+      more = 2;
+      if (lead == 0xE0) low = 0xA0;
+      if (lead == 0xED) high = 0x9F;
+    } else if (lead >= 0xF0 && lead <= 0xF4) {
+      more = 3;
+      if (lead == 0xF0) low = 0x90;
+      if (lead == 0xF4) high = 0x8F;
+    } else {
+      return false;
+    }
+    if (text.size() - i <= more) return false;
+    if (byte(i + 1) < low || byte(i + 1) > high) return false;
+    for (size_t k = 2; k <= more; ++k) {
+      if (byte(i + k) < 0x80 || byte(i + k) > 0xBF) return false;
+    }
+    i += more + 1;
+  }
+  return true;
+}
 
 std::string_view to_string(GgufType type) {
   constexpr std::array<std::string_view, 13> names = {"u8",  "i8",  "u16",  "i16",    "u32",

@@ -90,6 +90,9 @@ class GgufStrings {
   std::vector<uint64_t> offsets_;  // of each string's length field
 };
 
+// Strict UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates, nothing above U+10FFFF.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 // What a file holds. Views point into the bytes given to parse, which must outlive the index.
 // Immutable, so safe to read from any thread.
 class GgufIndex {

@@ -178,6 +178,10 @@ class GgufFile:
         ...
     def __init__(self, path: typing.Any) -> None:
         ...
+    def bpe_tokenizer_json(self, ignore_merges: bool) -> bytes:
+        """
+        The byte-level BPE vocabulary as the `tokenizers` library loads it (JSON, UTF-8); see runtime/bpe_model.h.
+        """
     def keys(self) -> list[str]:
         """
         Keys of the metadata, in file order.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bind.h"
+#include "runtime/bpe_model.h"
 #include "runtime/gguf.h"
 #include "runtime/sentencepiece_model.h"
 
@@ -251,6 +252,15 @@ void bind_gguf(py::module_& m) {
           },
           "The vocabulary as a serialised SentencePiece ModelProto; see "
           "runtime/sentencepiece_model.h.")
+      .def(
+          "bpe_tokenizer_json",
+          [](const GgufFile& f, bool ignore_merges) {
+            const auto json = unwrap(bpe_tokenizer_json(f.index(), ignore_merges));
+            return py::bytes(json);
+          },
+          py::arg("ignore_merges"),
+          "The byte-level BPE vocabulary as the `tokenizers` library loads it (JSON, UTF-8); see "
+          "runtime/bpe_model.h.")
       .def(
           "release_header",
           [](const GgufFile& f) { f.file().release(0, f.index().header_bytes()); },

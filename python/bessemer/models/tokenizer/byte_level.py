@@ -11,7 +11,7 @@ from array import array
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from bessemer.errors import Error, ParseError, UnsupportedError
+from bessemer.errors import ParseError, UnsupportedError
 from bessemer.frontends.gguf import GgufFile
 from bessemer.models.tokenizer.vocabulary import PREFIX, TokenKind
 
@@ -89,27 +89,19 @@ class ByteLevelVocabulary:
     def _build(self, file: GgufFile, pre: str) -> LibraryTokenizer:
         # Imported here: who brings token ids needs no tokeniser.
         from tokenizers import Tokenizer as LibraryTokenizer
-        from tokenizers import models, normalizers
+        from tokenizers import normalizers
 
-        tokens = file.metadata.strings(PREFIX + "tokens")
-        ids = {token: i for i, token in enumerate(tokens)}
-        if len(ids) != len(tokens):
-            twice = next(i for i, token in enumerate(tokens) if ids[token] != i)
-            raise ParseError(
-                f"GGUF: the tokens {twice} and {ids[tokens[twice]]} have the same text "
-                f"{tokens[twice]!r}",
-                [f"in `{file.path}`"],
-            )
-        merges = file.metadata.strings(PREFIX + "merges")
         try:
-            model = models.BPE(
-                vocab=ids,
-                merges=[(pair[0], pair[2]) for pair in (merge.partition(" ") for merge in merges)],
-                ignore_merges=pre in _WHOLE_WORDS_FIRST,
-            )
+            document = file.core.bpe_tokenizer_json(pre in _WHOLE_WORDS_FIRST)
+        except ParseError as error:
+            raise ParseError(str(error), [f"in `{file.path}`"]) from None
+        try:
+            library = LibraryTokenizer.from_buffer(document)
         except Exception as error:  # the library has no narrower class
-            raise _bad_merge(file, merges, ids) or error from error
-        library = LibraryTokenizer(model)
+            raise ParseError(
+                f"GGUF: the tokenizers library refuses the vocabulary: {error}",
+                [f"in `{file.path}`"],
+            ) from error
         library.pre_tokenizer = _word_cutter(_PATTERNS[pre])
         if pre in _COMPOSED:
             library.normalizer = normalizers.NFC()
@@ -125,19 +117,6 @@ class ByteLevelVocabulary:
         if all(c in self._bytes for c in text):
             return bytes(self._bytes[c] for c in text)
         return text.encode("utf-8")
-
-
-def _bad_merge(file: GgufFile, merges: list[str], ids: dict[str, int]) -> Error | None:
-    """The error of the first merge that is not two tokens that make a third."""
-    for rank, merge in enumerate(merges):
-        left, _, right = merge.partition(" ")
-        if left not in ids or right not in ids or left + right not in ids:
-            return ParseError(
-                f"GGUF: merge {rank} of `{PREFIX}merges` is {merge!r}, expected two tokens, "
-                "one space between, that make a third",
-                [f"in `{file.path}`"],
-            )
-    return None
 
 
 @lru_cache(maxsize=len(_PATTERNS))
