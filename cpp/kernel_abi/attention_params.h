@@ -12,11 +12,12 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
-inline constexpr int64_t kAttentionSpan = 128;
+BSM_ABI_CONSTANT int64_t kAttentionSpan = 128;
 // Rows (query heads) that share one unpacked span of keys and values, at most.
-inline constexpr int64_t kAttentionTileRows = 192;
+BSM_ABI_CONSTANT int64_t kAttentionTileRows = 192;
 
 struct AttentionParams {
   int64_t tokens;
@@ -90,4 +91,5 @@ struct AttentionScratch {
 }
 #endif
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

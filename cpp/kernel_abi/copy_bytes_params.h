@@ -3,11 +3,13 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
 struct CopyBytesParams {
   int64_t bytes;
 };
 static_assert(sizeof(CopyBytesParams) == 8);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

@@ -4,9 +4,10 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
-inline constexpr int kCopyMaxRank = 8;  // after adjacent axes are merged
+BSM_ABI_CONSTANT int kCopyMaxRank = 8;  // after adjacent axes are merged
 
 // copy: dst[dst_offset + i . dst_strides] = src[src_offset + i . src_strides] over i in dims.
 // Operands: src, dst. A source stride of 0 repeats.
@@ -21,7 +22,7 @@ struct CopyParams {
 };
 static_assert(sizeof(CopyParams) == 3 * 64 + 16 + 8);
 
-inline constexpr int kConcatMaxInputs = 16;
+BSM_ABI_CONSTANT int kConcatMaxInputs = 16;
 
 // concat: joins [outer, row_bytes[i]] inputs into rows of out_row_bytes, the first at column
 // `column` (bytes). Operands: inputs, out. Other columns of out stay as they are.
@@ -68,4 +69,5 @@ struct IotaParams {
 };
 static_assert(sizeof(IotaParams) == 32);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

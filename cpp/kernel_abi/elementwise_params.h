@@ -11,12 +11,13 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
-inline constexpr int kElementwiseMaxRank = 8;  // after adjacent axes are merged
-inline constexpr int kElementwiseMaxInputs = 16;
-inline constexpr int kElementwiseMaxOutputs = 8;
-inline constexpr int kElementwiseMaxInstrs = 32;
+BSM_ABI_CONSTANT int kElementwiseMaxRank = 8;  // after adjacent axes are merged
+BSM_ABI_CONSTANT int kElementwiseMaxInputs = 16;
+BSM_ABI_CONSTANT int kElementwiseMaxOutputs = 8;
+BSM_ABI_CONSTANT int kElementwiseMaxInstrs = 32;
 
 // Stable only within one build: params never leave the process.
 enum ElementwiseOp : uint16_t {
@@ -51,4 +52,5 @@ struct ElementwiseParams {
 };
 static_assert(sizeof(ElementwiseParams) == 64 + 1024 + 16 + 16 + 16 + 256);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

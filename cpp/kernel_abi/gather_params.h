@@ -4,7 +4,8 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
 // gather: out [outer, indices, row_bytes] = x [outer, size, row_bytes] at indices.
 // Operands: x, indices, out.
@@ -31,4 +32,5 @@ struct EmbeddingParams {
 };
 static_assert(sizeof(EmbeddingParams) == 40);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

@@ -23,7 +23,8 @@
 #include "base/dtype.h"
 #endif
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
 struct LinearParams {
   int64_t m;  // rows of x (an extent)
@@ -68,4 +69,5 @@ static_assert(sizeof(LinearParams) == 112);
 }
 #endif
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

@@ -15,7 +15,8 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
 struct MatmulParams {
   int64_t m;
@@ -39,4 +40,5 @@ struct MatmulParams {
 };
 static_assert(sizeof(MatmulParams) == 216);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

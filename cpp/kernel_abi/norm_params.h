@@ -8,7 +8,8 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
 enum NormMode : uint32_t { kNormPlain = 0, kNormAddFirst = 1, kNormAddAfter = 2 };
 
@@ -26,4 +27,5 @@ struct NormParams {
 };
 static_assert(sizeof(NormParams) == 56);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

@@ -8,7 +8,8 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
 
 enum Reduction : uint32_t {
   kReduceSum = 0,
@@ -69,4 +70,5 @@ struct TopKParams {
 };
 static_assert(sizeof(TopKParams) == 32);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

@@ -11,21 +11,34 @@
 
 #include "kernel_abi/abi.h"
 
-namespace bessemer::abi {
+namespace bessemer {
+namespace abi {
+
+// A number as a GPU without f64 has it: sign * mantissa * 2^(exponent - 63). The mantissa is in
+// [2^63, 2^64), or 0.
+struct RopeNumber {
+  uint64_t mantissa;
+  int32_t exponent;
+  uint32_t negative;
+};
+
+BSM_ABI_CONSTANT int kRopeSteps = 16;  // so pairs are fewer than 2^16
 
 struct RopeParams {
   int64_t tokens;
   int64_t heads;
   int64_t head_dim;
   int64_t n_rot;
-  double base;
-  double scale;
+  uint64_t base_bits;  // of a double
+  uint64_t scale_bits;
+  RopeNumber turn;               // scale / (2 pi)
+  RopeNumber steps[kRopeSteps];  // base^(-2^(b + 1) / n_rot), the factor of bit b of a pair's index
   uint32_t x_dtype;
   uint32_t position_dtype;
   uint32_t interleaved;
   uint32_t has_factors;
 };
-static_assert(sizeof(RopeParams) == 64);
+static_assert(sizeof(RopeParams) == 64 + 17 * 16);
 
 struct RopeAppendParams {
   RopeParams rope;  // of q; x_dtype is also k's
@@ -40,7 +53,7 @@ struct RopeAppendParams {
   float epsilon;
   uint32_t reserved;
 };
-static_assert(sizeof(RopeAppendParams) == 120);
+static_assert(sizeof(RopeAppendParams) == 120 + 17 * 16);
 
 // scatter_rows: state[idx0[t], (idx1[t])] = rows[t] for rising t. Operands: rows [count, row];
 // idx0 (and idx1) i32 or i64 [count]; state.
@@ -56,4 +69,5 @@ struct ScatterRowsParams {
 };
 static_assert(sizeof(ScatterRowsParams) == 48);
 
-}  // namespace bessemer::abi
+}  // namespace abi
+}  // namespace bessemer

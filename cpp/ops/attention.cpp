@@ -5,6 +5,7 @@
 // j <= pos[t] (causal), j > pos[t] - window (window), mask[t, j] (mask). score = scale * q·k,
 // capped to softcap * tanh(score / softcap), plus bias. A token that sees nothing gives zeros.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "kernel_abi/attention_params.h"
@@ -181,6 +182,18 @@ Result<std::vector<Type>> infer_rope(const InferInput& in) {
   return std::vector<Type>{in.operands[0]};
 }
 
+// A finite double for devices without f64; 0 for anything else.
+abi::RopeNumber rope_number(double value) {
+  abi::RopeNumber n{};
+  if (!std::isfinite(value) || value == 0) return n;
+  int exponent = 0;
+  const double fraction = std::frexp(std::abs(value), &exponent);  // in [1/2, 1)
+  n.mantissa = static_cast<uint64_t>(fraction * 0x1p53) << 11;
+  n.exponent = exponent - 1;
+  n.negative = value < 0 ? 1 : 0;
+  return n;
+}
+
 template <class P>
 void set_rope(P& params, abi::RopeParams& p, const Node& node, const Tensor& x,
               const Tensor& positions, bool has_factors) {
@@ -188,8 +201,15 @@ void set_rope(P& params, abi::RopeParams& p, const Node& node, const Tensor& x,
   p.heads = x.shape[1].constant();
   p.head_dim = x.shape[2].constant();
   p.n_rot = rotated(node.attrs, x.shape);
-  p.base = node.attrs.get<double>("base", 10000.0);
-  p.scale = node.attrs.get<double>("scale", 1.0);
+  const double base = node.attrs.get<double>("base", 10000.0);
+  const double scale = node.attrs.get<double>("scale", 1.0);
+  p.base_bits = std::bit_cast<uint64_t>(base);
+  p.scale_bits = std::bit_cast<uint64_t>(scale);
+  p.turn = rope_number(scale * 0x1.45f306dc9c883p-3);
+  for (int b = 0; b < abi::kRopeSteps; ++b) {
+    p.steps[b] =
+        rope_number(std::pow(base, -static_cast<double>(2 << b) / static_cast<double>(p.n_rot)));
+  }
   p.x_dtype = static_cast<uint32_t>(x.dtype);
   p.position_dtype = static_cast<uint32_t>(positions.dtype);
   p.interleaved = node.attrs.get<bool>("interleaved");

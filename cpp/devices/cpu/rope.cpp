@@ -1,5 +1,6 @@
 // rope, and its fusion with norms and the append of keys and values to their states.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -23,12 +24,15 @@ class Angles {
     const auto pairs = static_cast<size_t>(p.n_rot / 2);
     frequency_.resize(pairs);
     turns_.resize(2 * pairs);
-    const double step = std::pow(p.base, -2.0 / static_cast<double>(p.n_rot));
+    const auto base = std::bit_cast<double>(p.base_bits);
+    const auto scale = std::bit_cast<double>(p.scale_bits);
+    const double step = std::pow(base, -2.0 / static_cast<double>(p.n_rot));
     for (size_t i = 0; i < pairs; ++i) {
       // A product of few factors: 16 roundings are far below those of an f32.
-      frequency_[i] = i % 16 == 0 ? p.scale * std::pow(p.base, -2.0 * static_cast<double>(i) /
-                                                                   static_cast<double>(p.n_rot))
-                                  : frequency_[i - 1] * step;
+      frequency_[i] =
+          i % 16 == 0
+              ? scale * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(p.n_rot))
+              : frequency_[i - 1] * step;
     }
     for (size_t i = 0; i < pairs; ++i) {
       if (factors != nullptr) frequency_[i] /= static_cast<double>(factors[i]);
