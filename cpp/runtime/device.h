@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -62,8 +63,8 @@ class CompiledSchedule {
 };
 
 struct DeviceOptions {
-  int threads = 0;  // CPU: workers; 0 = what this process may use
-  std::string isa;  // CPU: force a SIMD family ("generic", "avx2", ...); "" = the best one
+  int threads = 0;       // CPU: workers; 0 = what this process may use
+  std::string isa = {};  // CPU: force a SIMD family ("generic", "avx2", ...); "" = the best one
   std::string variant =
       {};  // what follows `:` in the name given to open_device; "" if nothing does
   bool operator==(const DeviceOptions&) const = default;
@@ -74,6 +75,12 @@ class Device {
   virtual ~Device() = default;
   [[nodiscard]] virtual const std::string& name() const = 0;
   [[nodiscard]] virtual const Target& target() const = 0;
+  // What was found out about the machine, as names and values for people: "GPU", "Apple M2".
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+  // Kernel families that this device will not use here, and why: those that failed the self-test.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> disabled() const {
+    return {};
+  }
   // Zero-filled, aligned to the target's alignment. kOutOfMemory names `owner` and the size.
   [[nodiscard]] virtual Result<BlockPtr> allocate(int64_t bytes, std::string_view owner) = 0;
   // Wraps host memory without a copy where the device can; `keep` lives as long as the block. The

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import numpy
 import typing
-__all__: list[str] = ['Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'apple_chips', 'device_names', 'op_table', 'pass_names', 'release_free_memory', 'solve_arena_csv']
+__all__: list[str] = ['Device', 'Dim', 'Executable', 'GgufFile', 'GgufStrings', 'GgufTensor', 'Graph', 'apple_chips', 'device_names', 'op_table', 'pass_names', 'probe_count', 'release_free_memory', 'solve_arena_csv']
 class Dim:
     """
     A size: an integer polynomial of a graph's extents.
@@ -63,6 +63,28 @@ class Graph:
         ...
     @property
     def name(self) -> str:
+        ...
+class Device:
+    """
+    A device of this build; see `bessemer doctor`.
+    """
+    def __init__(self, name: str, threads: typing.SupportsInt | typing.SupportsIndex, isa: str) -> None:
+        ...
+    def run_probe(self, index: typing.SupportsInt | typing.SupportsIndex) -> dict:
+        """
+        Compiles and runs one probe here and on the generic CPU kernels, and compares.
+        """
+    @property
+    def disabled(self) -> list[tuple[str, str]]:
+        ...
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        ...
+    @property
+    def name(self) -> str:
+        ...
+    @property
+    def target(self) -> str:
         ...
 class Executable:
     """
@@ -251,6 +273,10 @@ def op_table() -> list:
 def pass_names() -> list[str]:
     """
     Names of all passes in their order.
+    """
+def probe_count() -> int:
+    """
+    How many probes the self-test has.
     """
 def release_free_memory() -> None:
     """

@@ -10,6 +10,7 @@ namespace bessemer::python {
 
 void bind_errors(pybind11::module_& m);
 void bind_graph(pybind11::module_& m);
+void bind_device(pybind11::module_& m);
 void bind_executable(pybind11::module_& m);
 void bind_gguf(pybind11::module_& m);
 

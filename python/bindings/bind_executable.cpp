@@ -445,15 +445,6 @@ void bind_executable(py::module_& m) {
                              [](const Executable& e) { return e.program()->device()->name(); })
       .def_property_readonly(
           "target", [](const Executable& e) { return e.program()->device()->target().name; });
-  m.def("device_names", device_names);
-  m.def(
-      "apple_chips",
-      [] {
-        std::vector<std::string> names;
-        for (const AppleChip& chip : apple_chips()) names.emplace_back(chip.name);
-        return names;
-      },
-      "Names of the chips that `modelled:CHIP` knows.");
   m.def(
       "solve_arena_csv",
       [](const std::string& text, int64_t capacity, double budget_s, int threads) {

@@ -10,6 +10,7 @@ PYBIND11_MODULE(_core, m) {
   bessemer::register_all_devices();
   bessemer::python::bind_errors(m);
   bessemer::python::bind_graph(m);
+  bessemer::python::bind_device(m);
   bessemer::python::bind_executable(m);
   bessemer::python::bind_gguf(m);
 }

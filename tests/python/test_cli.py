@@ -149,3 +149,22 @@ def test_a_modelled_device_does_not_run() -> None:
     exe = bs.compile(graph, "modelled:m1")
     with pytest.raises(bs.errors.UnsupportedError, match="compiles for that chip"):
         exe.run(x=np.zeros(4, np.float32))
+
+
+def test_doctor_finds_this_machine_well() -> None:
+    done = run("doctor", "--device", "cpu", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["passed"]
+    assert report["device"] == "cpu"
+    assert report["disabled"] == []
+    assert all(v["passed"] and v["worst"] <= 2e-3 for v in report["verdicts"])
+    families = {f for v in report["verdicts"] for f in v["families"]}
+    assert {"linear", "attention", "elementwise", "norm", "embedding"} <= families
+
+
+def test_doctor_fails_where_nothing_runs() -> None:
+    done = run("doctor", "--device", "modelled:m1")
+    assert done.returncode == 1
+    assert "it cannot run" in done.stdout
+    assert "0 of" in done.stdout.splitlines()[-1]

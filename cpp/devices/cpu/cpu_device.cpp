@@ -20,6 +20,9 @@ class CpuDevice final : public Device {
   }
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const Target& target() const override { return target_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const override {
+    return {{"kernels", std::string(to_string(isa_))}, {"threads", std::to_string(pool_->size())}};
+  }
   [[nodiscard]] Result<BlockPtr> allocate(int64_t bytes, std::string_view owner) override {
     return cpu::allocate(bytes, owner);
   }

@@ -48,6 +48,9 @@ class ModelledDevice final : public Device {
   }
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const Target& target() const override { return target_; }
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const override {
+    return {{"chip", chip_}, {"runs", "nothing: it compiles for that chip"}};
+  }
   // Pages that nothing touches cost nothing, so that models too large for this machine compile.
   [[nodiscard]] Result<BlockPtr> allocate(int64_t bytes, std::string_view owner) override {
     return cpu::allocate(bytes, owner);

@@ -16,6 +16,7 @@ _COMMANDS = {
     "chat": ("bessemer.cli.chat", "Talk with a model in the terminal."),
     "bench": ("bessemer.cli.bench", "Measure prefill and decode speed."),
     "inspect": ("bessemer.cli.inspect", "Show graph, fusion, schedule and memory plan."),
+    "doctor": ("bessemer.cli.doctor", "Check every kernel family on this machine."),
     "plan": ("bessemer.cli.plan", "Solve a static memory allocation problem."),
 }
 
